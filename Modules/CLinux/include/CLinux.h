@@ -1,0 +1,5 @@
+// What Swift's Glibc module does not show: one header per family of system calls.
+#pragma once
+#include "CLinux_files.h"
+#include "CLinux_mounts.h"
+#include "CLinux_process.h"

@@ -1,0 +1,34 @@
+// Files: openat2, statx, renameat2, xattrs, and the cast macros that the importer drops.
+#pragma once
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/// openat2(2), for which libc has no wrapper. -1 and errno on failure.
+int clinux_openat2(int directory, const char *path, uint64_t flags, uint64_t mode,
+                   uint64_t resolve);
+
+/// openat(2) without variadic arguments. -1 and errno on failure.
+int clinux_openat(int directory, const char *path, int flags, mode_t mode);
+
+/// fcntl(2) with an integer argument. -1 and errno on failure.
+int clinux_fcntl(int descriptor, int command, long argument);
+
+/// ioctl(2) with a pointer argument. -1 and errno on failure.
+int clinux_ioctl(int descriptor, unsigned long request, void *argument);
+
+/// getdents64(2). Bytes read, 0 at the end, -1 and errno on failure.
+long clinux_getdents64(int descriptor, void *buffer, unsigned long count);
+
+/// UTIME_NOW and UTIME_OMIT, which are casts and so are not imported.
+static inline long clinux_utime_now(void) { return UTIME_NOW; }
+static inline long clinux_utime_omit(void) { return UTIME_OMIT; }
+
+/// errno, to be read in the statement after the call.
+static inline int clinux_errno(void) {
+  extern int *__errno_location(void);
+  return *__errno_location();
+}

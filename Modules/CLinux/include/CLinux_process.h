@@ -1,0 +1,2 @@
+// Processes: spawning, credentials, namespaces, Unix sockets.
+#pragma once

@@ -1,0 +1,94 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// glibc hides its GNU names without this; it reaches the clang importer of each target.
+let gnu: [CSetting] = [.define("_GNU_SOURCE")]
+
+let strict: [SwiftSetting] = [
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// Decides without the system: no Glibc, no Foundation, tested without a mount.
+func pure(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+/// The only door to what it names.
+func edge(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, cSettings: gnu, swiftSettings: strict)
+}
+
+func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .executableTarget(name: name, dependencies: dependencies, cSettings: gnu, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: dependencies, cSettings: gnu, swiftSettings: strict)
+}
+
+let package = Package(
+  name: "sandboxfs",
+  products: [
+    .executable(name: "sandboxfs", targets: ["sandboxfs"]),
+    .executable(name: "sandboxfs-view", targets: ["sandboxfs-view"]),
+    .executable(name: "mount.sandboxfs", targets: ["MountHelper"]),
+  ],
+  targets: [
+    .systemLibrary(
+      name: "CFuse3Library", path: "Modules/CFuse3Library", pkgConfig: "fuse3",
+      providers: [.apt(["libfuse3-dev"])]),
+    .systemLibrary(
+      name: "CMount", path: "Modules/CMount", pkgConfig: "mount",
+      providers: [.apt(["libmount-dev"])]),
+    .target(
+      name: "CFuse3", dependencies: ["CFuse3Library"], path: "Modules/CFuse3", cSettings: gnu),
+    .target(name: "CLinux", path: "Modules/CLinux", cSettings: gnu),
+
+    pure("Paths"),
+    pure("Policy", ["Paths"]),
+    pure("Containers", ["Paths", "Policy"]),
+    pure("PropertyLists"),
+    pure("Arguments"),
+
+    edge("LinuxKit", ["CLinux"]),
+    edge("FuseKit", ["CFuse3", "LinuxKit"]),
+    edge("Store", ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit"]),
+    edge("View", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit"]),
+    edge("Mounting", ["Paths", "Containers", "LinuxKit", "Store", "CMount"]),
+    edge("Launch", ["Paths", "Containers", "LinuxKit", "Store", "Mounting"]),
+
+    program(
+      "sandboxfs",
+      [
+        "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "LinuxKit", "Store",
+        "Mounting", "Launch",
+      ]),
+    program("sandboxfs-view", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit", "View"]),
+    program(
+      "MountHelper", ["Paths", "Containers", "Arguments", "LinuxKit", "Store", "Mounting"]),
+
+    .target(
+      name: "TestSupport", dependencies: ["Paths", "Containers", "LinuxKit", "Store"],
+      path: "Tests/TestSupport", cSettings: gnu, swiftSettings: strict),
+    tests("PathsTests", ["Paths"]),
+    tests("PolicyTests", ["Paths", "Policy"]),
+    tests("ContainersTests", ["Paths", "Policy", "Containers"]),
+    tests("PropertyListsTests", ["PropertyLists"]),
+    tests("ArgumentsTests", ["Arguments"]),
+    tests("LinuxKitTests", ["LinuxKit"]),
+    tests(
+      "StoreTests", ["Paths", "Containers", "PropertyLists", "LinuxKit", "Store", "TestSupport"]),
+    tests("ViewTests", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit", "View"]),
+    tests(
+      "MountTests",
+      [
+        "Paths", "Containers", "LinuxKit", "Store", "Mounting", "TestSupport", "sandboxfs",
+        "sandboxfs-view", "MountHelper",
+      ]),
+    tests("GoldenTests", ["Arguments", "LinuxKit", "TestSupport", "sandboxfs", "MountHelper"]),
+    tests("TidyTests", []),
+  ]
+)

@@ -1,0 +1,1 @@
+// The Arguments target: its first files come with the commits that follow.

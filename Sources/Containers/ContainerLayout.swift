@@ -1,0 +1,41 @@
+// The names of things inside a container's directory and inside a view.
+
+/// What a container's directory holds, and what of it a view always shows.
+public enum ContainerLayout {
+  /// The record.
+  public static let record = "container.plist"
+  /// What the daemon locks while it serves.
+  public static let lock = "lock"
+  /// The daemon's socket.
+  public static let control = "control"
+  /// The root of what the app writes.
+  public static let data = "data"
+  /// The directory whose one entry is the bundle.
+  public static let bundle = "bundle"
+  /// Files that were unlinked while open, beyond the budget of descriptors.
+  public static let orphans = "orphans"
+  /// The container's own rules.
+  public static let profile = "profile"
+
+  /// A structural entry of a view.
+  public struct Entry: Sendable {
+    /// The path below the view's root, without a leading slash.
+    public let path: String
+    /// What a symbolic link points to; nil for a directory.
+    public let linkTarget: String?
+    /// The mode of a directory.
+    public let mode: UInt32
+  }
+
+  /// The entries of every view but the bundle, parents first: they always exist, and nobody can
+  /// remove, rename, replace or re-type them through the view.
+  public static let structuralEntries: [Entry] = [
+    Entry(path: "Documents", linkTarget: nil, mode: 0o700),
+    Entry(path: "Library", linkTarget: nil, mode: 0o700),
+    Entry(path: "Library/Application Support", linkTarget: nil, mode: 0o700),
+    Entry(path: "Library/ApplicationSupport", linkTarget: "Application Support", mode: 0o777),
+    Entry(path: "Library/Caches", linkTarget: nil, mode: 0o700),
+    Entry(path: "Library/Preferences", linkTarget: nil, mode: 0o700),
+    Entry(path: "tmp", linkTarget: nil, mode: 0o700),
+  ]
+}

@@ -1,0 +1,72 @@
+// The record of a container: what `container.plist` says.
+
+public import Paths
+
+/// What is known about a container besides its data.
+///
+/// Store turns it into a property list and back. An app can never write it.
+public struct ContainerRecord: Equatable, Sendable {
+  /// What the seal says about the bundle, in `codesign`'s words.
+  public enum SealState: String, Sendable, CaseIterable {
+    /// Sealed, and signed by a trusted key.
+    case valid
+    /// Sealed, without a signature.
+    case adHoc = "ad hoc"
+    /// Sealed, and signed by a key that is not trusted.
+    case untrusted
+    /// Changed since it was sealed.
+    case modified
+    /// Not sealed.
+    case unsigned
+    /// There is no bundle: only data was kept.
+    case dataOnly = "data only"
+  }
+
+  /// The container's key.
+  public var identifier: BundleIdentifier
+  /// The uid that owns the data.
+  public var ownerUID: UInt32
+  /// The gid that owns the data.
+  public var ownerGID: UInt32
+  /// The bundle's directory name, such as `Notes.app`; empty if there is no bundle.
+  public var bundleName: [UInt8]
+  /// The path of the main executable inside the bundle, such as `Notes` or `Contents/MacOS/Notes`.
+  public var executable: [UInt8]
+  /// The name that people see.
+  public var displayName: String
+  /// The version that people see.
+  public var version: String
+  /// What the seal says.
+  public var sealState: SealState
+  /// The name of the shipped profile that holds, such as `default`.
+  public var profileName: String
+  /// The key of the permutation of inode numbers.
+  public var inodeKey: [UInt64]
+  /// When it was first installed, in seconds since 1970.
+  public var installedSeconds: Int64
+  /// When the bundle was last exchanged, in seconds since 1970.
+  public var updatedSeconds: Int64
+
+  /// A record with every field given.
+  ///
+  /// `inodeKey` has two words.
+  public init(
+    identifier: BundleIdentifier, ownerUID: UInt32, ownerGID: UInt32, bundleName: [UInt8],
+    executable: [UInt8], displayName: String, version: String, sealState: SealState,
+    profileName: String, inodeKey: [UInt64], installedSeconds: Int64, updatedSeconds: Int64
+  ) {
+    precondition(inodeKey.count == 2, "an inode key has two words")
+    self.identifier = identifier
+    self.ownerUID = ownerUID
+    self.ownerGID = ownerGID
+    self.bundleName = bundleName
+    self.executable = executable
+    self.displayName = displayName
+    self.version = version
+    self.sealState = sealState
+    self.profileName = profileName
+    self.inodeKey = inodeKey
+    self.installedSeconds = installedSeconds
+    self.updatedSeconds = updatedSeconds
+  }
+}

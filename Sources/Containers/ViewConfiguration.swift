@@ -1,0 +1,151 @@
+// What the daemon must know to serve one view: the message that it reads from a pipe at its start.
+//
+// The format is private to one release: the daemon refuses any other version.
+
+/// Everything about one container that its daemon needs, in one value.
+///
+/// The daemon has no Foundation and reads no property list, so whoever starts it sends this.
+public struct ViewConfiguration: Equatable, Sendable {
+  /// How the view is mounted.
+  public enum Transport: UInt8, Sendable {
+    /// By mount(2), which needs CAP_SYS_ADMIN: `allow_other`, `noexec`.
+    case kernel = 0
+    /// By fusermount3, for an ordinary user: only that user may enter, and exec is left to `run`.
+    case fusermount = 1
+  }
+
+  /// One profile as it was read, in the order of reading.
+  public struct ProfileLayer: Equatable, Sendable {
+    /// Which layer of the policy it is; later ones are read later.
+    public enum Rank: UInt8, Sendable {
+      /// The shipped profile, or the one of its name in /etc/sandboxfs/profiles.
+      case shipped = 0
+      /// `Name.app/sandbox.profile`: may only take away.
+      case bundle = 1
+      /// The administrator's.
+      case administrator = 2
+      /// The container's own.
+      case container = 3
+      /// `limits.profile`: may only take away, and what it takes nobody gives back.
+      case limits = 4
+    }
+
+    /// Which layer it is.
+    public var rank: Rank
+    /// The name that errors and `explain` show, such as `default.profile`.
+    public var name: [UInt8]
+    /// The text.
+    public var text: [UInt8]
+
+    /// A layer with its text.
+    public init(rank: Rank, name: [UInt8], text: [UInt8]) {
+      self.rank = rank
+      self.name = name
+      self.text = text
+    }
+  }
+
+  /// The container's identifier.
+  public var identifier: [UInt8]
+  /// The uid that owns what the container holds.
+  public var ownerUID: UInt32
+  /// The gid that owns what the container holds.
+  public var ownerGID: UInt32
+  /// The bundle's directory name, such as `Notes.app`; empty for a container without a bundle.
+  public var bundleName: [UInt8]
+  /// The key of the permutation of inode numbers.
+  public var inodeKey: (UInt64, UInt64)
+  /// The profiles in the order of reading.
+  public var layers: [ProfileLayer]
+  /// How to mount.
+  public var transport: Transport
+  /// The absolute path of the mount point.
+  public var target: [UInt8]
+  /// What /proc/self/mountinfo shows as the source.
+  public var source: [UInt8]
+  /// MS_* flags of mount(2) beyond those that the transport implies.
+  public var mountFlags: UInt64
+
+  /// A configuration with every field given.
+  public init(
+    identifier: [UInt8], ownerUID: UInt32, ownerGID: UInt32, bundleName: [UInt8],
+    inodeKey: (UInt64, UInt64), layers: [ProfileLayer], transport: Transport, target: [UInt8],
+    source: [UInt8], mountFlags: UInt64
+  ) {
+    self.identifier = identifier
+    self.ownerUID = ownerUID
+    self.ownerGID = ownerGID
+    self.bundleName = bundleName
+    self.inodeKey = inodeKey
+    self.layers = layers
+    self.transport = transport
+    self.target = target
+    self.source = source
+    self.mountFlags = mountFlags
+  }
+
+  /// Field by field.
+  public static func == (left: Self, right: Self) -> Bool {
+    left.encoded() == right.encoded()
+  }
+}
+
+extension ViewConfiguration {
+  private static let magic: [UInt8] = Array("SFSVIEW1".utf8)
+  private static let maximumByteCount = 64 << 20
+
+  /// The message: the magic, then each field in order; numbers little-endian, bytes behind their
+  /// 32-bit length.
+  public func encoded() -> [UInt8] {
+    var writer = ByteWriter(bytes: Self.magic)
+    writer.bytes(identifier)
+    writer.integer(ownerUID)
+    writer.integer(ownerGID)
+    writer.bytes(bundleName)
+    writer.integer(inodeKey.0)
+    writer.integer(inodeKey.1)
+    writer.integer(UInt32(layers.count))
+    for layer in layers {
+      writer.integer(layer.rank.rawValue)
+      writer.bytes(layer.name)
+      writer.bytes(layer.text)
+    }
+    writer.integer(transport.rawValue)
+    writer.bytes(target)
+    writer.bytes(source)
+    writer.integer(mountFlags)
+    return writer.bytes
+  }
+
+  /// Reads a message; nil if it is not one of this version, whole and with nothing behind it.
+  public init?(decoding message: [UInt8]) {
+    guard message.count <= Self.maximumByteCount, message.starts(with: Self.magic) else {
+      return nil
+    }
+    var reader = ByteReader(message[Self.magic.count...])
+    guard let identifier = reader.bytes(), let ownerUID = reader.integer(UInt32.self),
+      let ownerGID = reader.integer(UInt32.self), let bundleName = reader.bytes(),
+      let firstKey = reader.integer(UInt64.self), let secondKey = reader.integer(UInt64.self),
+      let layers = Self.layers(from: &reader),
+      let transport = reader.integer(UInt8.self).flatMap(Transport.init(rawValue:)),
+      let target = reader.bytes(), let source = reader.bytes(),
+      let mountFlags = reader.integer(UInt64.self), reader.isAtEnd
+    else { return nil }
+    self.init(
+      identifier: identifier, ownerUID: ownerUID, ownerGID: ownerGID, bundleName: bundleName,
+      inodeKey: (firstKey, secondKey), layers: layers, transport: transport, target: target,
+      source: source, mountFlags: mountFlags)
+  }
+
+  private static func layers(from reader: inout ByteReader) -> [ProfileLayer]? {
+    guard let count = reader.integer(UInt32.self), count <= 64 else { return nil }
+    var layers: [ProfileLayer] = []
+    for _ in 0..<count {
+      guard let rank = reader.integer(UInt8.self).flatMap(ProfileLayer.Rank.init(rawValue:)),
+        let name = reader.bytes(), let text = reader.bytes()
+      else { return nil }
+      layers.append(ProfileLayer(rank: rank, name: name, text: text))
+    }
+    return layers
+  }
+}

@@ -1,0 +1,57 @@
+// An open descriptor with one owner.
+internal import CLinux
+internal import Glibc
+
+/// An open descriptor with one owner; closed when the owner goes away.
+public struct Descriptor: ~Copyable, Sendable {
+  /// The number, for system calls.
+  ///
+  /// Valid while the owner lives.
+  public let rawValue: CInt
+
+  /// Takes ownership of an open descriptor.
+  public init(owning rawValue: CInt) { self.rawValue = rawValue }
+
+  deinit { _ = Glibc.close(rawValue) }
+
+  /// Closes now, for callers who must know that the data reached the disk.
+  public consuming func close() throws(Errno) {
+    let raw = rawValue
+    discard self
+    if Glibc.close(raw) != 0 { throw Errno.last }
+  }
+
+  /// Gives the open descriptor to the caller, who closes it.
+  public consuming func release() -> CInt {
+    let raw = rawValue
+    discard self
+    return raw
+  }
+
+  /// A second descriptor for the same open file, close-on-exec.
+  public borrowing func duplicate() throws(Errno) -> Descriptor {
+    let raw = rawValue
+    return Descriptor(
+      owning: try retrying { clinux_fcntl(raw, F_DUPFD_CLOEXEC, 3) })
+  }
+
+  /// Opens `path` relative to this directory.
+  ///
+  /// O_CLOEXEC is always set. For names that we chose ourselves: what an app can write is walked
+  /// by `Walker`.
+  public borrowing func open(
+    _ path: UnsafePointer<CChar>, _ flags: CInt, mode: UInt32 = 0
+  ) throws(Errno) -> Descriptor {
+    let raw = rawValue
+    return Descriptor(owning: try retrying { clinux_openat(raw, path, flags | O_CLOEXEC, mode) })
+  }
+
+  /// Opens an absolute path, or one relative to the working directory.
+  ///
+  /// O_CLOEXEC is always set.
+  public static func open(
+    _ path: UnsafePointer<CChar>, _ flags: CInt, mode: UInt32 = 0
+  ) throws(Errno) -> Descriptor {
+    Descriptor(owning: try retrying { clinux_openat(AT_FDCWD, path, flags | O_CLOEXEC, mode) })
+  }
+}

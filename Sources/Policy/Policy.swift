@@ -1,0 +1,1 @@
+// The Policy target: its first files come with the commits that follow.

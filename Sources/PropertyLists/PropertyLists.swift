@@ -1,0 +1,1 @@
+// The PropertyLists target: its first files come with the commits that follow.

@@ -1,0 +1,1 @@
+// The View target: its first files come with the commits that follow.

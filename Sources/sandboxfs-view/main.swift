@@ -1,0 +1,1 @@
+// The entry point: it comes with the commits that follow.

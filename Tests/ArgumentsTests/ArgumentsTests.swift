@@ -1,0 +1,1 @@
+// ArgumentsTests: the first tests come with the commits that follow.

@@ -1,0 +1,1 @@
+// ContainersTests: the first tests come with the commits that follow.

@@ -1,0 +1,1 @@
+// GoldenTests: the first tests come with the commits that follow.

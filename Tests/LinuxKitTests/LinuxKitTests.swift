@@ -1,0 +1,1 @@
+// LinuxKitTests: the first tests come with the commits that follow.

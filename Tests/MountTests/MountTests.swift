@@ -1,0 +1,1 @@
+// MountTests: the first tests come with the commits that follow.

@@ -1,0 +1,1 @@
+// PathsTests: the first tests come with the commits that follow.

@@ -1,0 +1,1 @@
+// PolicyTests: the first tests come with the commits that follow.

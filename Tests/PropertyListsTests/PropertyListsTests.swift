@@ -1,0 +1,1 @@
+// PropertyListsTests: the first tests come with the commits that follow.

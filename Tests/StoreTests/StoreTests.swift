@@ -1,0 +1,1 @@
+// StoreTests: the first tests come with the commits that follow.

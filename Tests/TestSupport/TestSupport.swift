@@ -1,0 +1,1 @@
+// The test support: it comes with the commits that follow.

@@ -1,0 +1,1 @@
+// TidyTests: the first tests come with the commits that follow.

@@ -1,0 +1,1 @@
+// ViewTests: the first tests come with the commits that follow.
