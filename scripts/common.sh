@@ -1,0 +1,73 @@
+# What the scripts share: finding the toolchain, installing packages, saying what is done.
+# Sourced, not run.
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# What it takes to build sandboxfs.
+build_packages=(libfuse3-dev libmount-dev libseccomp-dev pkg-config)
+
+# What sandboxfs itself calls.
+runtime_packages=(fuse3 bubblewrap)
+
+# GNUstep applications that the tests and the demonstration install: none of them is ours.
+application_packages=(textedit.app gomoku.app edenmath.app agenda.app terminal.app)
+
+# A screen without a monitor, and what looks at its windows. (Each application brings GNUstep's
+# drawing back end.)
+screen_packages=(xvfb xdotool x11-utils imagemagick)
+
+say() { printf '%s\n' "$*"; }
+
+step() { printf '\n== %s\n' "$*"; }
+
+fail() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+need_root() { [ "$(id -u)" = 0 ] || fail "run this as root"; }
+
+missing_packages() {
+  local package
+  for package in "$@"; do
+    dpkg-query --show --showformat='${db:Status-Abbrev}' "$package" 2> /dev/null |
+      grep -q '^.i' || printf '%s\n' "$package"
+  done
+}
+
+# Installs those of the packages that are not there; asks the network nothing if all are.
+install_packages() {
+  command -v dpkg-query > /dev/null ||
+    fail "this installs Debian packages and there is no dpkg here; needed: $*"
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  need_root
+  say "installing: ${missing[*]}"
+  apt-get -o DPkg::Lock::Timeout=600 -q -q update < /dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 -q -q \
+    install --yes --no-install-recommends "${missing[@]}" < /dev/null > /dev/null
+}
+
+# Puts swift on the PATH.
+find_swift() {
+  command -v swift > /dev/null || PATH=/opt/swift/usr/bin:$PATH
+  command -v swift > /dev/null ||
+    fail "no Swift toolchain: put swift on the PATH or in /opt/swift/usr/bin (swift.org/install)"
+}
+
+# Where what was built lies; the same arguments as swift build's.
+binary_directory() { (cd "$repository" && swift build "$@" --show-bin-path); }
+
+# Every view that is mounted in this namespace: its mount point, as /proc/self/mountinfo writes it.
+mounted_views() { awk '/ - fuse[.]sandboxfs / { print $5 }' /proc/self/mountinfo; }
+
+# Every daemon that runs: its pid.
+running_daemons() {
+  local exe
+  for exe in /proc/[0-9]*/exe; do
+    case $(readlink "$exe" 2> /dev/null) in
+      */sandboxfs-view | */sandboxfs-view' (deleted)') basename "$(dirname "$exe")" ;;
+    esac
+  done
+}
