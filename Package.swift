@@ -51,7 +51,7 @@ let package = Package(
     pure("Policy", ["Paths"]),
     pure("Containers", ["Paths", "Policy"]),
     pure("PropertyLists"),
-    pure("Arguments"),
+    pure("Arguments", ["Paths"]),
 
     edge("LinuxKit", ["CLinux"]),
     edge("FuseKit", ["CFuse3", "LinuxKit"]),
@@ -77,7 +77,7 @@ let package = Package(
     tests("PolicyTests", ["Paths", "Policy"]),
     tests("ContainersTests", ["Paths", "Policy", "Containers"]),
     tests("PropertyListsTests", ["PropertyLists"]),
-    tests("ArgumentsTests", ["Arguments"]),
+    tests("ArgumentsTests", ["Paths", "Arguments"]),
     tests("LinuxKitTests", ["LinuxKit"]),
     tests(
       "StoreTests", ["Paths", "Containers", "PropertyLists", "LinuxKit", "Store", "TestSupport"]),
