@@ -1,1 +1,0 @@
-// ArgumentsTests: the first tests come with the commits that follow.
