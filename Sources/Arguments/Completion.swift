@@ -33,6 +33,8 @@ extension Command {
 extension Program {
   private var bash: String {
     let commandWords = commands.map(\.name).joined(separator: " ")
+    let programWords = (sharedOptions.flatMap(\.forms) + ["--version", "--help"])
+      .joined(separator: " ")
     let cases = commands.map { command in
       """
           \(command.name))
@@ -49,12 +51,12 @@ extension Program {
         for word in "${COMP_WORDS[@]:1:COMP_CWORD - 1}"; do
           case $word in
             --) return ;;
-            \(commands.map(\.name).joined(separator: " | "))) command=$word && break ;;
+            \(commands.map(\.name).joined(separator: " | "))) command=${command:-$word} ;;
           esac
         done
         case $command in
           '')
-            options=\(quoted(sharedOptions.map { "--" + $0.name }.joined(separator: " ") + " --version --help"))
+            options=\(quoted(programWords))
       \(bashValues(sharedOptions))
             operands=\(quoted(commandWords)) ;;
       \(cases.joined(separator: "\n"))

@@ -1,1 +1,58 @@
-// The entry point: it comes with the commits that follow.
+// The command line: finds the subcommand, runs it, and turns what it throws into one line.
+
+internal import Arguments
+internal import Glibc
+internal import LinuxKit
+
+/// Runs what the arguments ask for; the exit status.
+func perform(_ arguments: [[UInt8]]) -> Int32 {
+  do throws(UsageError) {
+    switch try sandboxfs.parse(arguments) {
+    case .help(let command):
+      return printed(command.map { help(about: $0) } ?? sandboxfs.help())
+    case .version:
+      return printed(versionLine)
+    case .run(let command, let parsed):
+      return perform(command, parsed)
+    }
+  } catch {
+    complain(error.line)
+    return usageStatus(arguments)
+  }
+}
+
+private func perform(_ command: Command, _ parsed: ParsedArguments) -> Int32 {
+  guard let subcommand = subcommands.first(where: { $0.command.name == command.name }) else {
+    preconditionFailure("every command of the table has a subcommand")
+  }
+  do {
+    return try subcommand.run(parsed)
+  } catch let error as UsageError {
+    complain(error.line)
+    return subcommand.usageStatus
+  } catch {
+    complain("sandboxfs \(command.name): \(error)")
+    return subcommand.failureStatus
+  }
+}
+
+private func printed(_ text: String) -> Int32 {
+  do throws(OutputFailure) {
+    try Output.write(text)
+    return 0
+  } catch {
+    complain("sandboxfs: \(error)")
+    return 1
+  }
+}
+
+/// `run` keeps the statuses below 125 for the program that it runs, so a mistake in its own
+/// arguments must not look like one of those.
+private func usageStatus(_ arguments: [[UInt8]]) -> Int32 {
+  let first = arguments.first.flatMap { word in
+    subcommands.first { Array($0.command.name.utf8) == word }
+  }
+  return first?.usageStatus ?? 2
+}
+
+exit(perform(CommandLine.argumentBytes))

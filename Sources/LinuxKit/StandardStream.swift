@@ -1,0 +1,27 @@
+// Standard output and standard error, for programs that people and scripts read.
+internal import Glibc
+
+/// One of the two streams that a program writes to.
+public enum StandardStream: CInt, Sendable {
+  /// Standard output.
+  case output = 1
+  /// Standard error.
+  case error = 2
+
+  /// Writes all of it; throws what write(2) says, such as ENOSPC on a full disk.
+  public func write(_ bytes: [UInt8]) throws(Errno) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let written = try retrying {
+        rest.withUnsafeBytes { Glibc.write(rawValue, $0.baseAddress, $0.count) }
+      }
+      rest = rest.dropFirst(written)
+    }
+  }
+
+  /// Whether a person reads it.
+  public var isTerminal: Bool { isatty(rawValue) == 1 }
+
+  /// Whether a person answers on standard input.
+  public static var inputIsTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+}

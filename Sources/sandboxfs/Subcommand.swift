@@ -1,0 +1,52 @@
+// The table of subcommands: each is declared, with what it does, in the file of its name.
+
+internal import Arguments
+
+/// One word behind `sandboxfs`.
+struct Subcommand: Sendable {
+  /// What it is called and takes.
+  let command: Command
+  /// The exit status of a usage error; 2 as everywhere, but for those that pass on another's.
+  var usageStatus: Int32 = 2
+  /// The exit status when it fails.
+  var failureStatus: Int32 = 1
+  /// Does it; the exit status.
+  ///
+  /// Whatever it throws is printed as one line behind the subcommand's name.
+  let run: @Sendable (ParsedArguments) throws -> Int32
+}
+
+/// All subcommands, in the order of help.
+let subcommands: [Subcommand] = [
+  completionSubcommand,
+  helpSubcommand,
+  versionSubcommand,
+]
+
+/// The program as its help, its completion and its parser see it.
+let sandboxfs = Program(
+  name: "sandboxfs",
+  summary: "Gives each app its own Documents, Library and tmp, and nothing of any other.",
+  examples: [
+    "sandboxfs install /usr/lib/GNUstep/Applications/TextEdit.app",
+    "sandboxfs run org.gnustep.TextEdit",
+  ],
+  sharedOptions: [storeOption],
+  commands: subcommands.map(\.command))
+
+/// `--store DIR`, which every subcommand takes.
+let storeOption = Option(
+  "store", value: "DIR", .directory,
+  summary: "the store; else $SANDBOXFS_STORE, else /var/lib/sandboxfs for root and "
+    + "~/.local/share/sandboxfs for a user")
+
+/// The statuses of a subcommand that has no others.
+let plainStatuses = [
+  ExitStatus("0", "it is done"), ExitStatus("1", "it could not be done; one line says why"),
+  ExitStatus("2", "the command line was not understood"),
+]
+
+/// The help text about one command.
+func help(about command: Command) -> String {
+  command.help(of: sandboxfs.name, shared: sandboxfs.sharedOptions)
+}

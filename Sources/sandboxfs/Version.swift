@@ -1,0 +1,15 @@
+// `sandboxfs version`.
+
+internal import Arguments
+
+/// What `sandboxfs version` and `--version` print.
+let versionLine = "sandboxfs 0.1.0\n"
+
+let versionSubcommand = Subcommand(
+  command: Command(
+    name: "version", summary: "Says the version.", examples: ["sandboxfs version"],
+    exitStatuses: plainStatuses)
+) { _ in
+  try Output.write(versionLine)
+  return 0
+}

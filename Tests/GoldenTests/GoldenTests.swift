@@ -1,1 +1,0 @@
-// GoldenTests: the first tests come with the commits that follow.

@@ -1,1 +1,0 @@
-// The test support: it comes with the commits that follow.

@@ -1,1 +1,0 @@
-// TidyTests: the first tests come with the commits that follow.
