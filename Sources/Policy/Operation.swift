@@ -1,0 +1,188 @@
+// The words of a decision: what is asked, and what the answer is.
+
+/// A set of paths of a view that have the same decision.
+///
+/// Numbers are an engine's own: they mean nothing to another one, and a later policy is another
+/// engine.
+public struct ZoneID: Hashable, Sendable {
+  /// The zone's index.
+  public let rawValue: UInt32
+
+  /// The zone with an index that an engine gave out.
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// The zone of the view's root.
+  public static var root: Self { Self(rawValue: 0) }
+}
+
+/// What an entry of a directory is.
+public enum NodeKind: UInt8, Sendable, CaseIterable {
+  /// A directory.
+  case directory
+  /// A regular file.
+  case file
+  /// A symbolic link.
+  case symlink
+  /// A named pipe.
+  case fifo
+  /// A socket.
+  case socket
+  /// A block or character device.
+  case device
+}
+
+/// What someone wants to do; named as the system calls' verbs.
+public enum Operation: UInt8, Sendable, CaseIterable {
+  /// Find a name.
+  case lookup
+  /// stat, access, listxattr.
+  case readAttributes
+  /// opendir, readdir.
+  case list
+  /// Open for reading, readlink, getxattr.
+  case read
+  /// Open for writing at any position, truncate, fallocate.
+  case write
+  /// A write that begins at the end.
+  case append
+  /// create, mkdir, mknod, symlink.
+  case create
+  /// unlink, rmdir.
+  case remove
+  /// chmod, chown, utimens, setxattr, removexattr.
+  case setattr
+  /// An open by execve.
+  case exec
+  /// One side of a rename: as remove.
+  case rename
+  /// The new name of a link: as create.
+  case link
+  /// One side of an exchange: as remove.
+  case exchange
+
+  /// The verb that people write.
+  public var name: String { self == .readAttributes ? "stat" : String(describing: self) }
+
+  /// The operation of a verb.
+  public init?(name: String) {
+    guard let operation = Self.allCases.first(where: { $0.name == name }) else { return nil }
+    self = operation
+  }
+
+  /// Whether it takes two paths.
+  public var takesTwoPaths: Bool { self == .rename || self == .link || self == .exchange }
+}
+
+/// Why not; each case is one errno.
+public enum Denial: UInt8, Sendable, CaseIterable {
+  /// ENOENT: for this view there is nothing.
+  case notFound
+  /// EROFS: the bundle never changes.
+  case readOnly
+  /// EACCES: a rule refuses.
+  case accessDenied
+  /// EPERM: what no rule of this place could allow.
+  case notPermitted
+  /// EXDEV: move it by copying.
+  case crossZone
+
+  /// The errno's name.
+  public var errnoName: String {
+    switch self {
+    case .notFound: "ENOENT"
+    case .readOnly: "EROFS"
+    case .accessDenied: "EACCES"
+    case .notPermitted: "EPERM"
+    case .crossZone: "EXDEV"
+    }
+  }
+}
+
+/// One line of a profile, or a rule that is built in.
+public struct RuleID: Hashable, Sendable {
+  /// The rule's index in the order of reading; built-in rules are at the end of the range.
+  public let rawValue: UInt32
+
+  /// The rule with an index that an engine gave out.
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// Where no rule says anything, nothing is granted and nothing is hidden.
+  public static var unset: Self { Self(rawValue: .max) }
+  /// Structural entries stay.
+  public static var structural: Self { Self(rawValue: .max - 1) }
+  /// The bundle never changes.
+  public static var bundle: Self { Self(rawValue: .max - 2) }
+  /// No device nodes.
+  public static var device: Self { Self(rawValue: .max - 3) }
+  /// What lies at the other path is under other rules.
+  public static var zones: Self { Self(rawValue: .max - 4) }
+  /// The view has more zones than are kept, so what lies deeper is closed.
+  public static var zoneLimit: Self { Self(rawValue: .max - 5) }
+
+  static let builtIn: [(rule: Self, name: String)] = [
+    (unset, "built-in:unset"),
+    (structural, "built-in:structural"),
+    (bundle, "built-in:bundle"),
+    (device, "built-in:device"),
+    (zones, "built-in:zones"),
+    (zoneLimit, "built-in:zone-limit"),
+  ]
+}
+
+/// The answer to one operation.
+public struct Verdict: Hashable, Sendable {
+  /// Why it is refused; nil if it is allowed.
+  public let denial: Denial?
+  /// The rule that decided.
+  public let rule: RuleID
+
+  /// Whether it is allowed.
+  @inlinable
+  public var isAllowed: Bool { denial == nil }
+
+  static func allowed(by rule: RuleID) -> Self { Self(denial: nil, rule: rule) }
+
+  static func denied(_ denial: Denial, by rule: RuleID) -> Self {
+    Self(denial: denial, rule: rule)
+  }
+}
+
+/// What is renamed or exchanged.
+public struct RenamedEntry: Sendable {
+  /// The entry's own zone.
+  public var zone: ZoneID
+  /// What it is.
+  public var kind: NodeKind
+  /// Whether it has other names.
+  public var hasSeveralLinks: Bool
+  /// Whether someone has it open.
+  public var isOpen: Bool
+  /// Whether someone has it open for writing.
+  public var isOpenForWriting: Bool
+
+  /// An entry with what is known of it.
+  public init(
+    zone: ZoneID, kind: NodeKind, hasSeveralLinks: Bool = false, isOpen: Bool = false,
+    isOpenForWriting: Bool = false
+  ) {
+    self.zone = zone
+    self.kind = kind
+    self.hasSeveralLinks = hasSeveralLinks
+    self.isOpen = isOpen
+    self.isOpenForWriting = isOpenForWriting
+  }
+}
+
+/// Where to something is renamed.
+public struct RenameTarget: Sendable {
+  /// The zone of the new path itself.
+  public var zone: ZoneID
+  /// What is there and would be replaced; nil if nothing is.
+  public var existing: NodeKind?
+
+  /// A place with what is there.
+  public init(zone: ZoneID, existing: NodeKind?) {
+    self.zone = zone
+    self.existing = existing
+  }
+}

@@ -1,1 +1,0 @@
-// PolicyTests: the first tests come with the commits that follow.
