@@ -88,6 +88,7 @@ let package = Package(
         "Paths", "Containers", "LinuxKit", "Store", "Mounting", "TestSupport", "sandboxfs",
         "sandboxfs-view", "MountHelper",
       ]),
+    tests("LaunchTests", ["Containers", "LinuxKit", "Launch"]),
     tests("GoldenTests", ["Arguments", "LinuxKit", "TestSupport", "sandboxfs", "MountHelper"]),
     tests("TidyTests", []),
   ]

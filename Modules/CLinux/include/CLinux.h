@@ -2,4 +2,5 @@
 #pragma once
 #include "CLinux_files.h"
 #include "CLinux_mounts.h"
+#include "CLinux_namespaces.h"
 #include "CLinux_process.h"

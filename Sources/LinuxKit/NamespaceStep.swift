@@ -1,0 +1,50 @@
+// One step that a child takes between fork and exec to leave its caller's world.
+
+/// What a mount does not allow.
+public struct MountAttributes: OptionSet, Hashable, Sendable {
+  /// The bits, which mount(2) and mount_setattr(2) number alike.
+  public let rawValue: UInt64
+
+  /// Takes the bits.
+  public init(rawValue: UInt64) { self.rawValue = rawValue }
+
+  /// Nothing can be changed.
+  public static let readOnly = MountAttributes(rawValue: 1)
+  /// Set-id bits have no effect.
+  public static let noSetID = MountAttributes(rawValue: 2)
+  /// Device nodes cannot be opened.
+  public static let noDevices = MountAttributes(rawValue: 4)
+  /// Nothing can be executed or mapped as code.
+  public static let noExec = MountAttributes(rawValue: 8)
+}
+
+/// One step of a child on its way to another program.
+///
+/// Each is one or two system calls; the first that fails ends the child.
+public enum NamespaceStep: Equatable, Sendable {
+  /// A mount namespace of its own, and a user namespace if `user`.
+  case leave(user: Bool)
+  /// Root of the new user namespace is this user of the old one, and nobody else is mapped.
+  case mapRoot(uid: UInt32, gid: UInt32)
+  /// What is mounted from here on is not seen outside.
+  case keepMountsInside
+  /// The mount at one path, with the mounts below it if `recursive`, appears at another as well.
+  ///
+  /// The attributes are added to the uppermost mount only.
+  case bind([UInt8], onto: [UInt8], adding: MountAttributes, recursive: Bool)
+  /// A new file system without a device.
+  case mount(type: String, onto: [UInt8], options: String, attributes: MountAttributes)
+  /// The mount at a path gets attributes.
+  case restrict([UInt8], MountAttributes)
+  /// A directory of exactly this mode.
+  case directory([UInt8], mode: UInt32)
+  /// An empty file, to be mounted upon.
+  case file([UInt8])
+  /// A symbolic link.
+  case link([UInt8], target: [UInt8])
+  /// The ids of another user: no other group, no capability.
+  case become(uid: UInt32, gid: UInt32)
+  /// A directory below another that an app can write: no link is followed, and whatever is in the
+  /// way stays.
+  case directoryBeneath([UInt8], path: [UInt8], mode: UInt32)
+}

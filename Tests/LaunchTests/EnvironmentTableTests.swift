@@ -1,0 +1,76 @@
+// What a table says about the environment, line by line.
+
+import Testing
+
+@testable import Launch
+
+@Suite("The environment of a program in a container")
+struct EnvironmentTableTests {
+  private func environment(
+    _ table: String, caller: [String] = [], home: String = "/home/app"
+  ) throws -> [String] {
+    try EnvironmentTable(table).environment(
+      home: Array(home.utf8), caller: caller.map { Array($0.utf8) }
+    ).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  struct Row: CustomTestStringConvertible {
+    let testDescription: String
+    let table: String
+    let caller: [String]
+    let want: [String]
+
+    init(_ label: String, _ table: String, _ caller: [String], _ want: [String]) {
+      (testDescription, self.table, self.caller, self.want) = (label, table, caller, want)
+    }
+  }
+
+  @Test(
+    "is what the table says and nothing else",
+    arguments: [
+      Row("set", "A=b", [], ["A=b"]),
+      Row("set whatever the caller has", "A=b", ["A=evil"], ["A=b"]),
+      Row("set to nothing", "A=", [], ["A="]),
+      Row("passed on", "A", ["A=1=2"], ["A=1=2"]),
+      Row("not passed on if there is none", "A", ["AB=1"], []),
+      Row("passed on before the default", "A?=c", ["A=d"], ["A=d"]),
+      Row("default", "A?=c", [], ["A=c"]),
+      Row("the home, wherever it stands", "A=x:${home}/a b:${home}", [], ["A=x:/h/a b:/h"]),
+      Row("no other placeholder", "A=$HOME ${user} ${home", [], ["A=$HOME ${user} ${home"]),
+      Row("nothing that is not named", "A=b", ["LD_PRELOAD=/tmp/x.so", "HOME=/root"], ["A=b"]),
+      Row("comments and blanks", "# A=b\n\n   \n  B=c  \n", [], ["B=c"]),
+      Row("in the order of the table", "B=1\nA=2", [], ["B=1", "A=2"]),
+    ])
+  func rules(_ row: Row) throws {
+    #expect(try environment(row.table, caller: row.caller, home: "/h") == row.want)
+  }
+
+  @Test(
+    "is refused by line where the table is none",
+    arguments: [("A=b\n=c", 2, "=c"), ("A b", 1, "A b"), ("\n\nÄ=1", 3, "Ä=1"), ("A?b", 1, "A?b")])
+  func refusals(_ row: (String, Int, String)) {
+    #expect(throws: EnvironmentTableError(line: row.1, text: row.2)) {
+      try EnvironmentTable(row.0)
+    }
+  }
+
+  @Test("names no path outside of the home but system directories and the configuration")
+  func shipped() throws {
+    for line in try environment(EnvironmentTable.shipped) {
+      let value = line.drop { $0 != "=" }.dropFirst()
+      for path in value.split(separator: ":") where path.hasPrefix("/") {
+        #expect(
+          ["/home/app", "/usr/", "/bin", "/etc/GNUstep/"].contains { path.hasPrefix($0) }, "\(line)"
+        )
+      }
+    }
+  }
+
+  @Test("makes each directory after its parent")
+  func directories() throws {
+    let table = try EnvironmentTable("mkdir tmp/run\nmkdir Library/Application Support/State")
+    #expect(
+      table.directories.map { String(decoding: $0, as: UTF8.self) }
+        == ["tmp/run", "Library/Application Support/State"])
+  }
+}

@@ -1,0 +1,148 @@
+// What a run is, decided before anything is done: steps, options, environment.
+
+import LinuxKit
+import Testing
+
+@testable import Launch
+
+private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
+private func sandbox(byRoot: Bool, display: String? = nil) throws -> Sandbox {
+  Sandbox(
+    uid: 0x7000_0000, gid: 0x7000_0001, isStartedByRoot: byRoot,
+    bundleName: Array("Notes.app".utf8), view: Array("/views/org.example.Notes".utf8),
+    stage: Array("/stage".utf8), command: [Array("/home/app/Notes.app/Notes".utf8), [0xff]],
+    callerEnvironment: [Array("LANG=ja_JP.UTF-8".utf8), Array("SECRET=1".utf8)],
+    environmentTable: try EnvironmentTable(EnvironmentTable.shipped),
+    host: HostTree(
+      entries: [
+        .init(name: Array("bin".utf8), linkTarget: Array("usr/bin".utf8)),
+        .init(name: Array("lib64".utf8), linkTarget: nil),
+      ], gnustepConfiguration: []),
+    display: display.flatMap { Display(Array($0.utf8)) }.map { ($0, keys: [1, 2, 3]) },
+    allowsUserNamespaces: false)
+}
+
+@Suite("What a run sees and may do")
+struct SandboxTests {
+  private static let harmless: MountAttributes = [.noExec, .noSetID, .noDevices]
+
+  @Test("every mount that is made outside is noexec, but the bundle, which is read-only")
+  func writableMountsAreNoExec() throws {
+    for byRoot in [true, false] {
+      for step in try sandbox(byRoot: byRoot, display: ":77").steps {
+        switch step {
+        case .bind(let source, _, let adding, _):
+          #expect(!adding.isDisjoint(with: [.noExec, .readOnly]), "\(text(source))")
+          #expect(adding.contains(.noSetID), "\(text(source))")
+        case .mount(let type, _, _, let attributes):
+          #expect(attributes.isSuperset(of: [.noExec, .noSetID]), "\(type)")
+        default: break
+        }
+      }
+    }
+  }
+
+  @Test("root's run leaves its identity behind, after the last mount")
+  func rootBecomesTheApp() throws {
+    let steps = try sandbox(byRoot: true).steps
+    #expect(steps.prefix(2) == [.leave(user: false), .keepMountsInside])
+    let change = try #require(steps.firstIndex(of: .become(uid: 0x7000_0000, gid: 0x7000_0001)))
+    for step in steps[(change + 1)...] {
+      guard case .directoryBeneath = step else {
+        Issue.record("\(step) is done as the app")
+        continue
+      }
+    }
+  }
+
+  @Test("an ordinary user's run binds the view noexec and the bundle executable")
+  func usersBundle() throws {
+    let steps = try sandbox(byRoot: false).steps
+    #expect(
+      steps.prefix(3) == [
+        .leave(user: true), .mapRoot(uid: 0x7000_0000, gid: 0x7000_0001), .keepMountsInside,
+      ])
+    #expect(
+      steps.contains(
+        .bind(
+          Array("/views/org.example.Notes".utf8), onto: Array("/stage/home".utf8),
+          adding: Self.harmless, recursive: true)))
+    #expect(
+      steps.contains(
+        .bind(
+          Array("/views/org.example.Notes/Notes.app".utf8),
+          onto: Array("/stage/home/Notes.app".utf8), adding: [.readOnly, .noSetID, .noDevices],
+          recursive: false)))
+    #expect(!steps.contains { if case .become = $0 { true } else { false } })
+  }
+
+  @Test("bubblewrap's options are these")
+  func options() throws {
+    let plain = try sandbox(byRoot: true)
+    #expect(
+      plain.options.map(text).joined(separator: " ") == """
+        --unshare-user --disable-userns --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup \
+        --unshare-net --uid 1879048192 --gid 1879048193 --hostname app --cap-drop ALL \
+        --die-with-parent --new-session --json-status-fd 4 --block-fd 5 \
+        --ro-bind /usr /usr --symlink usr/bin /bin --ro-bind /lib64 /lib64 \
+        --ro-bind-try /etc/alternatives /etc/alternatives \
+        --ro-bind-try /etc/ca-certificates /etc/ca-certificates \
+        --ro-bind-try /etc/crypto-policies /etc/crypto-policies \
+        --ro-bind-try /etc/fonts /etc/fonts --ro-bind-try /etc/gai.conf /etc/gai.conf \
+        --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache \
+        --ro-bind-try /etc/ld.so.conf /etc/ld.so.conf \
+        --ro-bind-try /etc/ld.so.conf.d /etc/ld.so.conf.d \
+        --ro-bind-try /etc/locale.alias /etc/locale.alias \
+        --ro-bind-try /etc/locale.conf /etc/locale.conf \
+        --ro-bind-try /etc/localtime /etc/localtime --ro-bind-try /etc/mime.types /etc/mime.types \
+        --ro-bind-try /etc/nsswitch.conf /etc/nsswitch.conf \
+        --ro-bind-try /etc/pki/ca-trust /etc/pki/ca-trust \
+        --ro-bind-try /etc/pki/tls/certs /etc/pki/tls/certs \
+        --ro-bind-try /etc/protocols /etc/protocols --ro-bind-try /etc/services /etc/services \
+        --ro-bind-try /etc/ssl/certs /etc/ssl/certs \
+        --ro-bind-try /etc/ssl/openssl.cnf /etc/ssl/openssl.cnf \
+        --ro-bind-try /etc/timezone /etc/timezone --symlink /proc/self/mounts /etc/mtab \
+        --perms 0444 --file 6 /etc/passwd --perms 0444 --file 7 /etc/group \
+        --perms 0444 --file 8 /etc/hosts --perms 0444 --file 9 /etc/GNUstep/GNUstep.conf \
+        --proc /proc --dev-bind /stage/dev /dev --bind /stage/home /home/app \
+        --symlink /home/app/tmp /tmp --symlink /home/app/tmp /var/tmp \
+        --remount-ro / --chdir /home/app
+        """)
+    #expect(
+      plain.arguments.dropLast().map(text) == [
+        "bwrap", "--args", "3", "--", "/home/app/Notes.app/Notes",
+      ])
+    #expect(plain.arguments.last == [0xff])
+  }
+
+  @Test("a display adds its socket, its key and two variables, and nothing else")
+  func display() throws {
+    let (plain, shown) = (try sandbox(byRoot: true), try sandbox(byRoot: true, display: ":77"))
+    #expect(
+      shown.files.dropFirst(plain.files.count)
+        == [.init(path: Array("/run/x11/authority".utf8), mode: 0o400, content: [1, 2, 3])])
+    #expect(
+      shown.environment.dropFirst(plain.environment.count).map(text)
+        == ["DISPLAY=unix:/run/x11/X77", "XAUTHORITY=/run/x11/authority"])
+    let added = shown.options.map(text).filter { !plain.options.map(text).contains($0) }
+    #expect(
+      added == ["0400", "10", "/run/x11/authority", "/stage/display", "/run/x11/X77"])
+  }
+
+  @Test("user namespaces inside are refused unless they are allowed")
+  func userNamespaces() throws {
+    var sandbox = try sandbox(byRoot: true)
+    #expect(sandbox.options.contains(Array("--disable-userns".utf8)))
+    sandbox.allowsUserNamespaces = true
+    #expect(!sandbox.options.contains(Array("--disable-userns".utf8)))
+  }
+
+  @Test("the caller's variables go in only by name")
+  func environment() throws {
+    let lines = try sandbox(byRoot: true).environment.map(text)
+    #expect(lines.contains("LANG=ja_JP.UTF-8"))
+    #expect(!lines.contains { $0.contains("SECRET") })
+    #expect(lines.contains("HOME=/home/app"))
+  }
+}
