@@ -53,9 +53,9 @@ private let longestFunction = 70
   func scripts() {
     for path in Repository.files where path.hasPrefix("scripts/") || path.hasPrefix(".ci/") {
       let lines = Repository.read(path).lines
-      let isSourced = path.hasSuffix(".sh")
+      let isSourced = path.hasSuffix(".sh") || path.hasSuffix(".py")
       #expect(lines.first?.hasPrefix(isSourced ? "# " : "#!/usr/bin/env bash") == true, "\(path)")
-      #expect(lines.dropFirst().first?.hasPrefix("# ") == true, "\(path) has no head comment")
+      #expect(isSourced || lines[1].hasPrefix("# "), "\(path) has no head comment")
     }
   }
 }
