@@ -117,8 +117,8 @@ public struct Glob: Hashable, Sendable {
 
 /// Reads `[...]`.
 ///
-/// A `]` that comes first and a `-` that comes first or last mean themselves; `!` or `^` first turns
-/// the set round; `[:digit:]` and its like are the POSIX locale's.
+/// A `]` that comes first and a `-` that comes first or last mean themselves; `!` or `^` first
+/// turns the set round; `[:digit:]` and its like are the POSIX locale's.
 private enum GlobSetReader {
   static func read(
     _ rest: inout ArraySlice<PatternByte>, offset: Int
