@@ -49,6 +49,16 @@ extension Errno {
   public static var notEmpty: Errno { Errno(ENOTEMPTY) }
   /// ESTALE.
   public static var stale: Errno { Errno(ESTALE) }
+  /// ENOMEM.
+  public static var outOfMemory: Errno { Errno(ENOMEM) }
+  /// ENOTCONN.
+  public static var notConnected: Errno { Errno(ENOTCONN) }
+  /// ECONNREFUSED.
+  public static var connectionRefused: Errno { Errno(ECONNREFUSED) }
+  /// ECONNRESET.
+  public static var connectionReset: Errno { Errno(ECONNRESET) }
+  /// EPIPE.
+  public static var brokenPipe: Errno { Errno(EPIPE) }
   /// EOPNOTSUPP.
   public static var notSupported: Errno { Errno(EOPNOTSUPP) }
 }

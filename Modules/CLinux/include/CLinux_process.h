@@ -1,2 +1,32 @@
 // Processes: spawning, credentials, namespaces, Unix sockets.
 #pragma once
+#include <sched.h>
+#include <stdint.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+/// Starts `path` with the descriptors 0..<count being copies of `descriptors`, and no other open;
+/// no signal blocked, ignored or handled; in a session of its own if `new_session`.
+///
+/// 0, or an error number: also what execve says.
+int clinux_spawn(pid_t *pid, const char *path, char *const arguments[],
+                 char *const environment[], const int *descriptors, int count, int new_session);
+
+/// pidfd_open(2). A descriptor that can be read once the process has ended; -1 and errno.
+int clinux_pidfd_open(pid_t pid);
+
+/// How a process ended, from waitpid's status: its exit status, or 128 + the signal's number.
+int clinux_exit_status(int status);
+
+/// This process's environment: `environ`, of which Glibc's module has two.
+char **clinux_environment(void);
+
+/// The uid and the pid of the process behind a connected Unix socket. -1 and errno on failure.
+int clinux_peer(int socket, pid_t *pid, uid_t *uid);
+
+/// Connects to a Unix stream socket at `path`, with a time limit in milliseconds for each later
+/// read and write. A descriptor, or -1 and errno.
+int clinux_connect(const char *path, int timeout_ms);

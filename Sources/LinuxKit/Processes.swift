@@ -1,0 +1,90 @@
+// Other processes, as /proc shows them: what may not be looked at is passed over.
+internal import CLinux
+internal import Glibc
+
+/// A process as /proc shows it.
+public struct RunningProcess: Sendable {
+  /// Its number, which may be another's by the time it is used.
+  public let pid: Int32
+
+  /// A process by its number.
+  public init(pid: Int32) { self.pid = pid }
+
+  /// All that run.
+  public static func all() -> [RunningProcess] {
+    entries("/proc").compactMap { Int32($0) }.map(RunningProcess.init(pid:))
+  }
+
+  /// The name of its program, cut to 15 bytes; empty if it has ended.
+  public var name: [UInt8] {
+    guard let file = try? Descriptor.open("/proc/\(pid)/comm", O_RDONLY) else { return [] }
+    let text = (try? file.readToEnd(atMost: 4096)) ?? []
+    return Array(text.prefix { $0 != UInt8(ascii: "\n") })
+  }
+
+  /// The words of its command line; empty if it has ended.
+  public var arguments: [[UInt8]] {
+    guard let file = try? Descriptor.open("/proc/\(pid)/cmdline", O_RDONLY) else { return [] }
+    let text = (try? file.readToEnd(atMost: 4 << 20)) ?? []
+    return text.split(separator: 0, omittingEmptySubsequences: false).dropLast().map(Array.init)
+  }
+
+  /// The directory that it has open under a number; nil if the caller may not look.
+  public func directory(descriptor: Int32) -> Descriptor? {
+    try? Descriptor.open("/proc/\(pid)/fd/\(descriptor)", O_PATH | O_DIRECTORY)
+  }
+
+  /// Whether it has something open, mapped or as its place that `isMeant` says yes to.
+  ///
+  /// No file system is asked: one that does not answer must not stop who wants to know why.
+  public func uses(where isMeant: (MountIdentity) -> Bool, mapping device: DeviceNumber) -> Bool {
+    for link in ["cwd", "root", "exe"] {
+      if let file = try? MountIdentity(path: "/proc/\(pid)/\(link)"), isMeant(file) { return true }
+    }
+    for number in Self.entries("/proc/\(pid)/fd") {
+      if let file = try? MountIdentity(path: "/proc/\(pid)/fd/\(number)"), isMeant(file) {
+        return true
+      }
+    }
+    return maps(device)
+  }
+
+  /// Whether it has a file of that file system mapped.
+  private func maps(_ device: DeviceNumber) -> Bool {
+    guard let file = try? Descriptor.open("/proc/\(pid)/maps", O_RDONLY),
+      let text = try? file.readToEnd(atMost: 64 << 20)
+    else { return false }
+    // address permissions offset device inode path
+    return text.split(separator: UInt8(ascii: "\n")).contains { line in
+      let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 4)
+      guard fields.count > 3 else { return false }
+      let parts = String(decoding: fields[3], as: UTF8.self).split(separator: ":")
+      guard parts.count == 2, let major = UInt32(parts[0], radix: 16),
+        let minor = UInt32(parts[1], radix: 16)
+      else { return false }
+      return DeviceNumber(major: major, minor: minor) == device
+    }
+  }
+
+  /// Waits until it has ended, at most for so many milliseconds; whether it has.
+  public func waitForEnd(milliseconds: Int32) -> Bool {
+    let raw = clinux_pidfd_open(pid)
+    guard raw >= 0 else { return true }
+    let process = Descriptor(owning: raw)
+    var file = pollfd(fd: process.rawValue, events: Int16(POLLIN), revents: 0)
+    return ((try? retrying { poll(&file, 1, milliseconds) }) ?? 0) > 0
+  }
+
+  private static func entries(_ path: String) -> [String] {
+    guard let directory = opendir(path) else { return [] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+  }
+}

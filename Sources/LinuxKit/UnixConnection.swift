@@ -1,0 +1,59 @@
+// A conversation over a Unix socket, a line each way.
+internal import CLinux
+internal import Glibc
+
+/// A connection to who listens on a Unix stream socket.
+public struct UnixConnection: ~Copyable {
+  private let socket: Descriptor
+
+  /// Connects to the socket of that name in an open directory.
+  ///
+  /// Each later read and write may take `milliseconds`. Throws ENOENT or ECONNREFUSED if nobody
+  /// listens.
+  public init(
+    to name: String, in directory: borrowing Descriptor, milliseconds: Int32
+  ) throws(Errno) {
+    let path = "/proc/self/fd/\(directory.rawValue)/\(name)"
+    socket = Descriptor(owning: try retrying { clinux_connect(path, milliseconds) })
+  }
+
+  /// The uid that the listener had when it began to listen.
+  public borrowing func peerUID() throws(Errno) -> UInt32 {
+    var (pid, uid) = (pid_t(0), uid_t(0))
+    let raw = socket.rawValue
+    try retrying { clinux_peer(raw, &pid, &uid) }
+    return uid
+  }
+
+  /// Sends a line, and returns the line that answers it; neither has its line feed here.
+  ///
+  /// Throws EAGAIN if the time is over, EPIPE if the listener hangs up and EMSGSIZE if it says more
+  /// than `limit` bytes.
+  public borrowing func exchange(
+    line: [UInt8], atMost limit: Int = 1 << 20
+  ) throws(Errno) -> [UInt8] {
+    try send(line + [UInt8(ascii: "\n")])
+    var answer: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    let raw = socket.rawValue
+    while answer.count <= limit {
+      let count = try retrying { recv(raw, &chunk, chunk.count, 0) }
+      if count == 0 { throw Errno(EPIPE) }
+      answer += chunk.prefix(count)
+      if let end = answer.firstIndex(of: UInt8(ascii: "\n")) { return Array(answer[..<end]) }
+    }
+    throw Errno(EMSGSIZE)
+  }
+
+  private borrowing func send(_ bytes: [UInt8]) throws(Errno) {
+    let raw = socket.rawValue
+    var sent = 0
+    while sent < bytes.count {
+      sent += try retrying {
+        bytes[sent...].withUnsafeBytes {
+          Glibc.send(raw, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+        }
+      }
+    }
+  }
+}

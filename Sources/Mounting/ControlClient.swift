@@ -1,0 +1,56 @@
+// What a container's daemon says about itself over its control socket.
+internal import Containers
+public import LinuxKit
+internal import Paths
+
+/// What a daemon that serves a container says about itself.
+public struct DaemonStatus: Equatable, Sendable {
+  /// The container's identifier.
+  public let identifier: [UInt8]
+  /// The daemon's number.
+  public let pid: Int32
+  /// The view's file system: all its mounts have this number.
+  public let device: DeviceNumber
+  /// Whether the view was mounted by fusermount3, for an ordinary user.
+  public let isUsers: Bool
+
+  /// Asks the daemon that serves the container in `directory`; nil if none listens.
+  ///
+  /// Throws if one listens and does not answer within `milliseconds`.
+  public static func ask(
+    _ directory: borrowing Descriptor, milliseconds: Int32 = 5000
+  ) throws(MountError) -> DaemonStatus? {
+    let answer: [UInt8]
+    do throws(Errno) {
+      let connection = try UnixConnection(
+        to: ContainerLayout.control, in: directory, milliseconds: milliseconds)
+      answer = try connection.exchange(line: Array(#"{"command":"status"}"#.utf8))
+    } catch {
+      if nobodyListens.contains(error) { return nil }
+      throw MountError(.failed, "the container's daemon does not answer", error)
+    }
+    guard let status = DaemonStatus(line: answer) else {
+      throw MountError(
+        .failed, "the container's daemon answers what we do not understand: \(answer.printable)")
+    }
+    return status
+  }
+
+  /// Reads the answer to `status`; nil if it is none.
+  init?(line: [UInt8]) {
+    guard let fields = flatObject(line), fields["status"] == Array("ok".utf8),
+      let identifier = fields["identifier"],
+      let pid = fields["pid"].flatMap({ Int32(String(decoding: $0, as: UTF8.self)) }),
+      let device = fields["device"].flatMap({ DeviceNumber($0) }), pid > 0
+    else { return nil }
+    self.identifier = identifier
+    self.pid = pid
+    self.device = device
+    isUsers = fields["transport"] == Array("fusermount".utf8)
+  }
+
+  /// What connecting says when there is no daemon, or when it ends in this moment.
+  private static let nobodyListens: Set<Errno> = [
+    .noEntry, .connectionRefused, .brokenPipe, .connectionReset,
+  ]
+}

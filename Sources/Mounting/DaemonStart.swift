@@ -1,0 +1,180 @@
+// Starting a container's daemon: three descriptors and one line of answer.
+internal import Containers
+internal import LinuxKit
+internal import Paths
+internal import Synchronization
+
+/// What a daemon that was started has said.
+enum DaemonAnswer {
+  /// It serves.
+  case ready(ChildProcess)
+  /// Another one has the container's lock.
+  case busy
+}
+
+/// The daemons that this process started and that have not been waited for.
+///
+/// A daemon outlives who started it; if it ends first it stays a zombie until someone asks.
+enum StartedDaemons {
+  private static let running = Mutex<[ChildProcess]>([])
+
+  static func add(_ daemon: ChildProcess) { running.withLock { $0.append(daemon) } }
+
+  /// Forgets those that have ended; whether `pid` was started here and still runs.
+  @discardableResult
+  static func reap(_ pid: Int32 = 0) -> Bool {
+    // waitpid does not block here.
+    running.withLock { daemons in
+      daemons.removeAll { (try? $0.exitStatusIfEnded()) != .some(nil) }
+      return daemons.contains { $0.pid == pid }
+    }
+  }
+}
+
+/// Starts the daemon for the container in `directory` and waits for its answer.
+///
+/// If it does not answer in time or a signal comes, it is killed and waited for.
+func startDaemon(
+  _ directory: borrowing Descriptor, _ configuration: ViewConfiguration,
+  _ settings: MountSettings, until deadline: Int64, _ signals: borrowing BlockedSignals
+) throws(MountError) -> DaemonAnswer {
+  StartedDaemons.reap()
+  let program: [UInt8]
+  if let given = settings.daemon { program = given } else { program = try installedDaemon() }
+  let (daemon, answer) = try spawn(program, directory, configuration)
+  do throws(MountError) {
+    let line = try answer.readLine(until: deadline, signals)
+    if line == Array("ready".utf8) {
+      StartedDaemons.add(daemon)
+      return .ready(daemon)
+    }
+    if line == Array("error busy".utf8) {
+      end(daemon)
+      return .busy
+    }
+    throw refusal(line, from: daemon)
+  } catch {
+    end(daemon)
+    throw error
+  }
+}
+
+/// The daemon's program: beside ours, else where it is installed.
+///
+/// What is not beside the running program, found by the kernel's own link, is never looked for
+/// along a path of the caller's.
+private func installedDaemon() throws(MountError) -> [UInt8] {
+  let name = Array("/sandboxfs-view".utf8)
+  if let program = try? canonicalPath(Array("/proc/self/exe".utf8)),
+    let slash = program.lastIndex(of: UInt8(ascii: "/"))
+  {
+    let beside = program[..<slash] + name
+    if (try? canonicalPath(Array(beside))) != nil { return Array(beside) }
+  }
+  let installed = Array("/usr/libexec/sandboxfs".utf8) + name
+  guard (try? canonicalPath(installed)) != nil else {
+    throw MountError(
+      .system,
+      "the daemon is neither beside this program nor at \(installed.printable); install sandboxfs again"
+    )
+  }
+  return installed
+}
+
+/// The descriptors are: nothing to read or to write, the container, what to serve, the answer.
+private func spawn(
+  _ program: [UInt8], _ directory: borrowing Descriptor, _ configuration: ViewConfiguration
+) throws(MountError) -> (ChildProcess, Readiness) {
+  do throws(Errno) {
+    var pipe = try Pipe()
+    let nothing = try Descriptor.null()
+    let message = try Descriptor.memory(holding: configuration.encoded())
+    let start = ChildProcess.Start(
+      path: program, arguments: [Array("sandboxfs-view".utf8), configuration.identifier],
+      environment: daemonEnvironment, newSession: true)
+    let daemon = try ChildProcess.spawn(
+      start,
+      descriptors: [
+        nothing.rawValue, nothing.rawValue, nothing.rawValue, directory.rawValue,
+        message.rawValue, pipe.writing?.rawValue ?? -1,
+      ])
+    // Its end is seen only if nobody else can write.
+    pipe.writing = nil
+    return (daemon, Readiness(try pipe.reading.duplicate()))
+  } catch {
+    throw MountError(.system, "cannot start the daemon \(program.printable)", error)
+  }
+}
+
+/// Nothing of the caller's: mount(8) may have an environment of a stranger, or none.
+private let daemonEnvironment: [[UInt8]] = [
+  // libfuse looks for fusermount3 along it.
+  Array("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".utf8),
+  // A crash must end the daemon at once: programs wait for its answers.
+  Array("SWIFT_BACKTRACE=enable=no".utf8),
+]
+
+/// Where the daemon's answer comes from.
+private final class Readiness {
+  private let reading: Descriptor
+
+  init(_ reading: consuming Descriptor) { self.reading = reading }
+
+  /// The line that the daemon writes; empty if it ends without a word.
+  func readLine(
+    until deadline: Int64, _ signals: borrowing BlockedSignals
+  ) throws(MountError) -> [UInt8] {
+    var line: [UInt8] = []
+    while true {
+      let rest = deadline - monotonicMilliseconds()
+      if rest <= 0 { throw MountError(.failed, "the daemon has not answered in time") }
+      let chunk = try readChunk(Int32(clamping: rest), signals)
+      try signals.check()
+      guard let chunk else { continue }
+      line += chunk
+      if let end = line.firstIndex(of: UInt8(ascii: "\n")) { return Array(line[..<end]) }
+      if chunk.isEmpty { return [] }
+    }
+  }
+
+  /// What has come; nil if nothing has.
+  private func readChunk(
+    _ milliseconds: Int32, _ signals: borrowing BlockedSignals
+  ) throws(MountError) -> [UInt8]? {
+    do throws(Errno) {
+      let isReadable = try signals.wait(for: reading, milliseconds: milliseconds)
+      return isReadable ? try reading.readSome() : nil
+    } catch {
+      throw MountError(.system, "cannot read the daemon's answer", error)
+    }
+  }
+}
+
+/// What went wrong, in the daemon's words or by how it ended.
+private func refusal(_ line: [UInt8], from daemon: ChildProcess) -> MountError {
+  let prefix = Array("error ".utf8)
+  if line.starts(with: prefix) {
+    return MountError(.failed, line.dropFirst(prefix.count).printable)
+  }
+  if !line.isEmpty {
+    return MountError(.internalFault, "the daemon says what we do not know: \(line.printable)")
+  }
+  // It has closed its end, so it has ended, or is about to.
+  let status = (try? daemon.wait()).map(String.init) ?? "unknown"
+  return MountError(.system, "the daemon ended before it served, with status \(status)")
+}
+
+private func end(_ daemon: ChildProcess) {
+  // Only our own child has this number until it is waited for.
+  guard (try? daemon.exitStatusIfEnded()) == .some(nil) else { return }
+  try? daemon.kill()
+  _ = try? daemon.wait()
+}
+
+extension BlockedSignals {
+  /// Throws if a signal has come that asks us to stop.
+  borrowing func check() throws(MountError) {
+    guard let signal = take() else { return }
+    throw MountError(.interrupted, "stopped by signal \(signal); nothing is mounted")
+  }
+}

@@ -1,0 +1,68 @@
+// The first mount of a container: what follows once its daemon serves.
+internal import Containers
+internal import LinuxKit
+
+extension ViewMounts {
+  /// Does what the daemon cannot: the mount's own attributes, the bundle, the note for umount(8).
+  static func finish(
+    _ daemon: ChildProcess, _ directory: borrowing Descriptor,
+    _ configuration: ViewConfiguration, at target: MountTarget, _ settings: MountSettings,
+    _ signals: borrowing BlockedSignals
+  ) throws(MountError) -> MountedView {
+    do throws(MountError) {
+      guard let status = try DaemonStatus.ask(directory) else {
+        throw MountError(.failed, "the container's daemon ended as soon as it served")
+      }
+      if configuration.transport == .kernel {
+        let view = try openView(status.device, at: target)
+        try complete(view, configuration, at: target, settings)
+      }
+      try signals.check()
+      return MountedView(
+        target: target.path, device: status.device, daemon: daemon.pid, isFirst: true)
+    } catch {
+      takeDown(target)
+      throw error
+    }
+  }
+
+  /// Gives a view that is attached its attributes, its bundle and its note.
+  static func complete(
+    _ view: borrowing Descriptor, _ configuration: ViewConfiguration, at target: MountTarget,
+    _ settings: MountSettings
+  ) throws(MountError) {
+    do throws(Errno) {
+      try view.changeMount(setting: settings.attributes, clearing: MountSettings.decided)
+      if !configuration.bundleName.isEmpty {
+        try bindBundle(configuration.bundleName, in: view, settings)
+      }
+    } catch {
+      throw MountError(.failed, "cannot bind the bundle at \(target.name)", error)
+    }
+    try recordMount(source: configuration.source, at: target.path)
+  }
+
+  /// The root of the view that was just mounted, if that is what the target's path now leads to.
+  static func openView(
+    _ device: DeviceNumber, at target: MountTarget
+  ) throws(MountError) -> Descriptor {
+    do throws(Errno) {
+      let view = try Descriptor.place(target.path)
+      if try MountIdentity(view).device == device { return view }
+    } catch {
+      throw MountError(.failed, "cannot open the view at \(target.name)", error)
+    }
+    throw MountError(
+      .failed, "the view is not at \(target.name): somebody changed the path while it was mounted")
+  }
+
+  /// Takes away what a mount that failed has left at its target.
+  static func takeDown(_ target: MountTarget) {
+    if isPrivileged() {
+      try? LinuxKit.unmount(target.path, .detach)
+      try? forgetMount(at: target.path)
+    } else {
+      try? unmountByFusermount(target.path, lazily: true)
+    }
+  }
+}

@@ -1,0 +1,112 @@
+// The little of JSON that the control socket's answers need: one object of strings and plain words.
+
+/// The members of a JSON object whose values are strings, numbers, true, false or null.
+///
+/// A string's value is its bytes, its escapes undone; another's are the bytes that stand there.
+/// nil for anything else, nested values too.
+func flatObject(_ text: [UInt8]) -> [String: [UInt8]]? {
+  var reader = FlatObjectReader(rest: text[...])
+  return reader.object()
+}
+
+private struct FlatObjectReader {
+  var rest: ArraySlice<UInt8>
+
+  mutating func object() -> [String: [UInt8]]? {
+    var members: [String: [UInt8]] = [:]
+    guard take("{") else { return nil }
+    if !take("}") {
+      repeat {
+        guard let name = string(), take(":"), let value = value() else { return nil }
+        members[String(decoding: name, as: UTF8.self)] = value
+      } while take(",")
+      guard take("}") else { return nil }
+    }
+    skipBlanks()
+    return rest.isEmpty ? members : nil
+  }
+
+  private mutating func value() -> [UInt8]? {
+    skipBlanks()
+    if rest.first == UInt8(ascii: "\"") { return string() }
+    let word = rest.prefix { isWord($0) }
+    rest = rest.dropFirst(word.count)
+    return word.isEmpty ? nil : Array(word)
+  }
+
+  private mutating func string() -> [UInt8]? {
+    guard take("\"") else { return nil }
+    var bytes: [UInt8] = []
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "\""): return bytes
+      case UInt8(ascii: "\\"):
+        guard let escaped = escape() else { return nil }
+        bytes += escaped
+      case 0..<0x20: return nil
+      default: bytes.append(byte)
+      }
+    }
+    return nil
+  }
+
+  private mutating func escape() -> [UInt8]? {
+    guard let letter = rest.popFirst() else { return nil }
+    switch letter {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return [letter]
+    case UInt8(ascii: "b"): return [8]
+    case UInt8(ascii: "f"): return [12]
+    case UInt8(ascii: "n"): return [10]
+    case UInt8(ascii: "r"): return [13]
+    case UInt8(ascii: "t"): return [9]
+    case UInt8(ascii: "u"): return character()
+    default: return nil
+    }
+  }
+
+  /// The UTF-8 of `\uXXXX`, or of a pair of them.
+  private mutating func character() -> [UInt8]? {
+    guard let first = unit() else { return nil }
+    var units = [first]
+    if UTF16.isLeadSurrogate(first) {
+      guard rest.starts(with: #"\u"#.utf8) else { return nil }
+      rest = rest.dropFirst(2)
+      guard let second = unit() else { return nil }
+      units.append(second)
+    }
+    guard let text = String(validating: units, as: UTF16.self) else { return nil }
+    return Array(text.utf8)
+  }
+
+  private mutating func unit() -> UInt16? {
+    let digits = rest.prefix(4)
+    guard digits.count == 4, digits.allSatisfy({ isHexadecimal($0) }) else { return nil }
+    rest = rest.dropFirst(4)
+    return UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
+  }
+
+  private mutating func take(_ character: Unicode.Scalar) -> Bool {
+    skipBlanks()
+    guard rest.first == UInt8(ascii: character) else { return false }
+    rest.removeFirst()
+    return true
+  }
+
+  private mutating func skipBlanks() {
+    rest = rest.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
+  }
+}
+
+private func isHexadecimal(_ byte: UInt8) -> Bool {
+  Character(Unicode.Scalar(byte)).isHexDigit && byte < 0x80
+}
+
+/// A byte of a number, of true, false or null.
+private func isWord(_ byte: UInt8) -> Bool {
+  switch byte {
+  case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+    UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "."), UInt8(ascii: "E"):
+    true
+  default: false
+  }
+}

@@ -1,0 +1,14 @@
+// A view that is mounted, as who asked for it gets to know it.
+public import LinuxKit
+
+/// A mounted view.
+public struct MountedView: Equatable, Sendable {
+  /// The canonical path of its root.
+  public let target: [UInt8]
+  /// Its file system: all mounts of one container have the same.
+  public let device: DeviceNumber
+  /// Its daemon.
+  public let daemon: Int32
+  /// Whether this is the container's first mount, for which the daemon was started.
+  public let isFirst: Bool
+}

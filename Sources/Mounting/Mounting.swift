@@ -1,1 +1,0 @@
-// The Mounting target: its first files come with the commits that follow.

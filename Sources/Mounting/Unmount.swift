@@ -1,0 +1,195 @@
+// Unmounting: the bundle, then the view; if the view is in use, the bundle is bound again, so that
+// nothing has changed.
+internal import LinuxKit
+internal import Paths
+
+extension ViewMounts {
+  /// Unmounts the view at a directory, or the one whose bundle is mounted there.
+  ///
+  /// Waits a moment for the daemon's end, if this was its last mount. Throws, with the processes
+  /// that use it, if the view is busy.
+  public static func unmount(
+    _ target: [UInt8], _ settings: UnmountSettings = []
+  ) throws(MountError) {
+    let view = try MountedParts.find(target)
+    if settings.contains(.pretend) { return }
+    guard isPrivileged() else {
+      return try unmountByFusermount(view.path, lazily: settings.contains(.lazy))
+    }
+    let daemon = settings.contains(.lazy) ? nil : RunningDaemon.find(serving: view.root.device)
+    if settings.contains(.force) {
+      // The kernel cuts the connection even if it then says that the view is busy, and a view that
+      // can answer nothing any more is of no use to anyone.
+      try? LinuxKit.unmount(view.path, .force)
+      try detach(view)
+    } else if settings.contains(.lazy) {
+      try detach(view)
+    } else {
+      try unmountParts(view)
+    }
+    try? forgetMount(at: view.path)
+    waitForEnd(of: daemon, serving: view.root.device)
+  }
+
+  /// Makes a mounted view read-only or writable; nothing else of it changes.
+  public static func remount(
+    _ target: [UInt8], readOnly: Bool
+  ) throws(MountError) {
+    let view = try MountedParts.find(target)
+    if !readOnly, view.root.superHas("ro") {
+      throw MountError(
+        .failed,
+        "\(view.name) was mounted read-only as a whole, by fusermount3: unmount it and mount it again"
+      )
+    }
+    do throws(Errno) {
+      let root = try Descriptor.place(view.path)
+      try root.changeMount(
+        setting: readOnly ? .readOnly : [], clearing: readOnly ? [] : .readOnly)
+    } catch {
+      let writers = error == .busy ? " while something in it is open for writing" : ""
+      throw MountError(
+        .failed, "cannot make \(view.name) \(readOnly ? "read-only" : "writable")\(writers)", error)
+    }
+  }
+
+  private static func detach(_ view: MountedParts) throws(MountError) {
+    do throws(Errno) {
+      // The bundle's mount lies on the view and goes with it.
+      try LinuxKit.unmount(view.path, .detach)
+    } catch Errno.invalid {
+      // The forced unmount has done it already.
+    } catch {
+      throw MountError(.failed, "cannot unmount \(view.name)", error)
+    }
+  }
+
+  private static func unmountParts(_ view: MountedParts) throws(MountError) {
+    if let foreign = view.foreign.first {
+      throw MountError(
+        .failed, "\(view.name) is busy: \(foreign.mountPoint.printable) is mounted in it")
+    }
+    do throws(Errno) {
+      if let bundle = view.bundle { try LinuxKit.unmount(bundle.mountPoint) }
+    } catch {
+      throw failure(error, view)
+    }
+    do throws(Errno) {
+      try LinuxKit.unmount(view.path)
+    } catch {
+      let failure = failure(error, view)
+      try bindAgain(view)
+      throw failure
+    }
+  }
+
+  private static func failure(_ error: Errno, _ view: MountedParts) -> MountError {
+    guard error == .busy else { return MountError(.failed, "cannot unmount \(view.name)", error) }
+    let users = Holders.ofMounts([view.root] + (view.bundle.map { [$0] } ?? []))
+    return MountError(
+      .failed,
+      "\(view.name) is busy"
+        + (users.isEmpty ? "" : ": in use by \(Holders.list(users))")
+        + "; end them, or unmount it lazily (-l)")
+  }
+
+  private static func bindAgain(_ view: MountedParts) throws(MountError) {
+    guard let bundle = view.bundle else { return }
+    var settings = MountSettings()
+    settings.noExecution = bundle.has("noexec")
+    do throws(Errno) {
+      let root = try Descriptor.place(view.path)
+      let name = bundle.mountPoint.dropFirst(view.path.count + 1)
+      try bindBundle(Array(name), in: root, settings)
+    } catch {
+      throw MountError(
+        .failed, "\(view.name) is busy, and its bundle could not be bound again", error)
+    }
+  }
+
+  /// Waits a moment, so that the container can be mounted or uninstalled by the next command.
+  private static func waitForEnd(of daemon: RunningDaemon?, serving device: DeviceNumber) {
+    guard let daemon, let table = try? readMountTable(),
+      !table.entries.contains(where: { $0.device == device })
+    else { return }
+    _ = daemon.process.waitForEnd(milliseconds: 1000)
+    StartedDaemons.reap()
+  }
+}
+
+/// A mounted view and what is mounted on it.
+struct MountedParts {
+  /// The view itself.
+  let root: MountEntry
+  /// Its bundle.
+  let bundle: MountEntry?
+  /// What others have mounted in it.
+  let foreign: [MountEntry]
+
+  var path: [UInt8] { root.mountPoint }
+  var name: String { path.printable }
+
+  /// The view at a path; where a bundle is, its view.
+  ///
+  /// What unmounts by source finds the bundle, since it was mounted last.
+  static func find(_ target: [UInt8]) throws(MountError) -> MountedParts {
+    let path: [UInt8]
+    do throws(Errno) {
+      path = try canonicalPathOfMountPoint(target)
+    } catch {
+      throw MountError(.failed, target.printable, error)
+    }
+    let table = try readMountTable()
+    guard var root = table.topmost(at: path), root.isView else {
+      throw MountError(.failed, "no view is mounted at \(path.printable)")
+    }
+    if !root.isWholeView {
+      guard
+        let view = table.entries.last(where: {
+          $0.id == root.parentID && $0.isWholeView && $0.device == root.device
+        })
+      else {
+        throw MountError(
+          .failed, "\(path.printable) is a part of a view that was bound by hand; use umount -i")
+      }
+      root = view
+    }
+    let children = table.children(of: root)
+    let bundle = children.first { $0.device == root.device && $0.isBundle(of: root) }
+    return MountedParts(
+      root: root, bundle: bundle, foreign: children.filter { $0.id != bundle?.id })
+  }
+}
+
+extension MountEntry {
+  /// Whether it is a directory of the view's root, bound onto itself.
+  func isBundle(of view: MountEntry) -> Bool {
+    let prefix = view.mountPoint == [UInt8(ascii: "/")] ? [] : view.mountPoint
+    return mountPoint == prefix + root && root.count > 1
+      && !root.dropFirst().contains(UInt8(ascii: "/"))
+  }
+}
+
+/// Lets fusermount3 unmount the caller's own view.
+func unmountByFusermount(_ path: [UInt8], lazily: Bool) throws(MountError) {
+  let said: [UInt8]
+  let status: Int32
+  do throws(Errno) {
+    let nothing = try Descriptor.null()
+    var errors = try Pipe()
+    let child = try ChildProcess.spawn(
+      ChildProcess.Start(
+        path: Array("/usr/bin/fusermount3".utf8),
+        arguments: ["fusermount3", lazily ? "-uz" : "-u", "--"].map { Array($0.utf8) } + [path]),
+      descriptors: [nothing.rawValue, nothing.rawValue, errors.writing?.rawValue ?? -1])
+    errors.writing = nil
+    said = try errors.reading.readToEnd(atMost: 1 << 16)
+    status = try child.wait()
+  } catch {
+    throw MountError(.system, "cannot run fusermount3 (package fuse3)", error)
+  }
+  if status == 0 { return }
+  let line = said.split(separator: UInt8(ascii: "\n")).first ?? []
+  throw MountError(
+    .failed, line.isEmpty ? "fusermount3 failed with status \(status)" : line.printable)
+}
