@@ -5,8 +5,8 @@ internal import CLinux
 internal import Glibc
 
 /// What a mount, unlike the file system in it, may have for itself.
-public struct MountAttributes: OptionSet, Sendable {
-  /// The bits, as in mount_setattr(2).
+public struct MountAttributes: OptionSet, Hashable, Sendable {
+  /// The bits, as in mount_setattr(2); the first four are mount(2)'s too.
   public let rawValue: UInt64
 
   /// Attributes by their bits.
@@ -19,7 +19,7 @@ public struct MountAttributes: OptionSet, Sendable {
   /// Device nodes cannot be opened.
   public static let noDevices = Self(rawValue: CLINUX_MOUNT_ATTR_NODEV)
   /// Nothing can be executed, or mapped for it.
-  public static let noExecution = Self(rawValue: CLINUX_MOUNT_ATTR_NOEXEC)
+  public static let noExec = Self(rawValue: CLINUX_MOUNT_ATTR_NOEXEC)
   /// Reading does not change the time of access.
   public static let noAccessTime = Self(rawValue: CLINUX_MOUNT_ATTR_NOATIME)
   /// Each read changes the time of access.

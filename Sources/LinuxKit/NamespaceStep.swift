@@ -1,23 +1,5 @@
 // One step that a child takes between fork and exec to leave its caller's world.
 
-/// What a mount does not allow.
-public struct MountAttributes: OptionSet, Hashable, Sendable {
-  /// The bits, which mount(2) and mount_setattr(2) number alike.
-  public let rawValue: UInt64
-
-  /// Takes the bits.
-  public init(rawValue: UInt64) { self.rawValue = rawValue }
-
-  /// Nothing can be changed.
-  public static let readOnly = MountAttributes(rawValue: 1)
-  /// Set-id bits have no effect.
-  public static let noSetID = MountAttributes(rawValue: 2)
-  /// Device nodes cannot be opened.
-  public static let noDevices = MountAttributes(rawValue: 4)
-  /// Nothing can be executed or mapped as code.
-  public static let noExec = MountAttributes(rawValue: 8)
-}
-
 /// One step of a child on its way to another program.
 ///
 /// Each is one or two system calls; the first that fails ends the child.

@@ -13,6 +13,6 @@ func bindBundle(
   let bundle = try view.place(named: name)
   let copy = try MountTree.clone(bundle)
   try copy.change(
-    setting: settings.bundleAttributes, clearing: settings.noExecution ? [] : .noExecution)
+    setting: settings.bundleAttributes, clearing: settings.noExecution ? [] : .noExec)
   try copy.attach(on: bundle)
 }

@@ -51,7 +51,7 @@ public struct MountSettings: Equatable, Sendable {
 
   /// What the view's mount gets for itself, when we make it.
   var attributes: MountAttributes {
-    var attributes: MountAttributes = [.noSetID, .noDevices, .noExecution]
+    var attributes: MountAttributes = [.noSetID, .noDevices, .noExec]
     if readOnly { attributes.insert(.readOnly) }
     if noAccessTime { attributes.insert(.noAccessTime) }
     if noDirectoryAccessTime { attributes.insert(.noDirectoryAccessTime) }
@@ -62,14 +62,14 @@ public struct MountSettings: Equatable, Sendable {
 
   /// What of a mount's attributes is theirs to decide.
   static let decided: MountAttributes = [
-    .readOnly, .noSetID, .noDevices, .noExecution, .accessTimes, .noDirectoryAccessTime,
+    .readOnly, .noSetID, .noDevices, .noExec, .accessTimes, .noDirectoryAccessTime,
     .noSymlinkFollowing,
   ]
 
   /// What the bundle's mount gets: it is never writable, and executable if anything is.
   var bundleAttributes: MountAttributes {
     noExecution
-      ? [.readOnly, .noSetID, .noDevices, .noExecution]
+      ? [.readOnly, .noSetID, .noDevices, .noExec]
       : [
         .readOnly, .noSetID, .noDevices,
       ]
