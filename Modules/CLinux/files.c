@@ -1,4 +1,5 @@
 #include "CLinux_files.h"
+#include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
@@ -22,4 +23,10 @@ int clinux_ioctl(int descriptor, unsigned long request, void *argument) {
 
 long clinux_getdents64(int descriptor, void *buffer, unsigned long count) {
   return syscall(SYS_getdents64, descriptor, buffer, count);
+}
+
+int clinux_clone(int to, int from) { return ioctl(to, FICLONE, from); }
+
+long clinux_readlinkat(int directory, const char *path, void *buffer, unsigned long size) {
+  return readlinkat(directory, path, buffer, size);
 }

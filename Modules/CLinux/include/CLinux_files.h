@@ -32,3 +32,9 @@ static inline int clinux_errno(void) {
   extern int *__errno_location(void);
   return *__errno_location();
 }
+
+/// Makes the empty file `to` share all blocks of `from`. -1 and errno where that can't be.
+int clinux_clone(int to, int from);
+
+/// readlinkat(2) into plain memory. The length of the target, -1 and errno on failure.
+long clinux_readlinkat(int directory, const char *path, void *buffer, unsigned long size);

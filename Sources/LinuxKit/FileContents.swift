@@ -1,0 +1,114 @@
+// Reading, writing and copying what is in a regular file.
+internal import CLinux
+internal import Glibc
+
+extension Descriptor {
+  /// All that follows the present position.
+  ///
+  /// Throws EFBIG if it is more than `maximum` bytes.
+  public borrowing func readAll(maximum: Int) throws(Errno) -> [UInt8] {
+    var contents: [UInt8] = []
+    let chunk = 64 << 10
+    let raw = rawValue
+    while true {
+      let start = contents.count
+      contents.append(contentsOf: repeatElement(0, count: chunk))
+      let count = try retrying {
+        contents.withUnsafeMutableBytes { buffer in
+          Glibc.read(raw, buffer.baseAddress?.advanced(by: start), chunk)
+        }
+      }
+      contents.removeLast(chunk - count)
+      if count == 0 { return contents }
+      if contents.count > maximum { throw Errno(EFBIG) }
+    }
+  }
+
+  /// Writes all of it at the present position.
+  public borrowing func write(_ contents: some Collection<UInt8>) throws(Errno) {
+    let bytes = Array(contents)
+    let raw = rawValue
+    var position = 0
+    while position < bytes.count {
+      let rest = bytes.count - position
+      position += try retrying {
+        bytes.withUnsafeBytes { buffer in
+          Glibc.write(raw, buffer.baseAddress?.advanced(by: position), rest)
+        }
+      }
+    }
+  }
+
+  /// Fills an empty file with what this one holds: by sharing blocks where the file system can, with
+  /// its holes where it can't.
+  ///
+  /// Throws EFBIG if there is more than `byteCount`, the size that was looked at before.
+  public borrowing func copyContents(
+    to target: borrowing Descriptor, byteCount: Int64
+  ) throws(Errno) {
+    let from = rawValue
+    let to = target.rawValue
+    if clinux_clone(to, from) == 0 { return }
+    var position: Int64 = 0
+    while position < byteCount {
+      guard let data = try seek(from, position, SEEK_DATA), data < byteCount else { break }
+      let end = min(try seek(from, data, SEEK_HOLE) ?? byteCount, byteCount)
+      try copyRange(from, to, Int(data)..<Int(end))
+      position = end
+    }
+    try retrying { ftruncate(to, Int(byteCount)) }
+  }
+}
+
+/// The next data or hole; nil where there is none any more.
+private func seek(_ file: CInt, _ position: Int64, _ whence: CInt) throws(Errno) -> Int64? {
+  do {
+    return try retrying { Int64(lseek(file, Int(position), whence)) }
+  } catch Errno(ENXIO) {
+    return nil
+  }
+}
+
+private func copyRange(_ from: CInt, _ to: CInt, _ range: Range<Int>) throws(Errno) {
+  var source = range.lowerBound
+  var target = range.lowerBound
+  while source < range.upperBound {
+    let rest = range.upperBound - source
+    let count: Int
+    do throws(Errno) {
+      count = try retrying { copy_file_range(from, &source, to, &target, rest, 0) }
+    } catch {
+      guard Errno.refusedCopies.contains(error) else { throw error }
+      return try copyChunks(from, to, source..<range.upperBound)
+    }
+    if count == 0 { return }  // It was cut shorter meanwhile: the rest is a hole.
+  }
+}
+
+extension Errno {
+  /// What copy_file_range(2) says where read and write still work.
+  fileprivate static let refusedCopies: Set<Errno> = [
+    .crossDevice, .invalid, .notSupported, .unsupported, Errno(EBADF), .notPermitted,
+  ]
+}
+
+private func copyChunks(_ from: CInt, _ to: CInt, _ range: Range<Int>) throws(Errno) {
+  var buffer = [UInt8](repeating: 0, count: min(range.count, 128 << 10))
+  var position = range.lowerBound
+  while position < range.upperBound {
+    let wanted = min(buffer.count, range.upperBound - position)
+    let count = try retrying {
+      buffer.withUnsafeMutableBytes { pread(from, $0.baseAddress, wanted, position) }
+    }
+    if count == 0 { return }
+    var written = 0
+    while written < count {
+      written += try retrying {
+        buffer.withUnsafeBytes {
+          pwrite(to, $0.baseAddress?.advanced(by: written), count - written, position + written)
+        }
+      }
+    }
+    position += count
+  }
+}

@@ -1,0 +1,122 @@
+// Copying a whole tree.
+internal import CLinux
+internal import Glibc
+
+/// What a copy takes over besides contents, modes and times.
+public struct CopyOptions: OptionSet, Sendable {
+  /// The bits.
+  public let rawValue: UInt8
+
+  /// A set from its bits.
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// The owners; needs privileges.
+  public static let ownership = CopyOptions(rawValue: 1)
+  /// The `user.` attributes and access control lists.
+  public static let extendedAttributes = CopyOptions(rawValue: 2)
+}
+
+extension Walker {
+  /// Copies all that is in this directory into another one, which lies outside of it.
+  ///
+  /// Links are copied as links, sockets left out, set-id bits kept only together with the owner. A
+  /// file with several names becomes several files. Throws EPERM for a device, EXDEV at a mount
+  /// point, EEXIST if an entry is there already.
+  public borrowing func copyContents(
+    into target: borrowing Walker, options: CopyOptions = []
+  ) throws(Errno) {
+    var copy = TreeCopy(target: try target.reopened(), options: options)
+    try visitTree(&copy)
+  }
+}
+
+/// Makes in `target` what it sees.
+private struct TreeCopy: TreeVisitor, ~Copyable {
+  /// The copy of the directory that is visited.
+  var target: Walker
+  let options: CopyOptions
+  /// The copies above `target`, and what is to be set when one leaves them: setting times and modes
+  /// first would be undone, or forbid the writing.
+  var above: [(target: FileIdentity, source: FileStatus)] = []
+
+  init(target: consuming Walker, options: CopyOptions) {
+    self.target = target
+    self.options = options
+  }
+
+  mutating func visit(
+    _ entry: DirectoryEntry, in directory: borrowing Walker
+  ) throws(Errno) -> Bool {
+    switch entry.kind {
+    case .directory: return true
+    case .regular: try copyFile(entry.name, in: directory)
+    case .symbolicLink: try copyLink(entry.name, in: directory)
+    case .fifo: try copyPipe(entry.name, in: directory)
+    case .socket: break
+    case .characterDevice, .blockDevice: throw .notPermitted
+    }
+    return false
+  }
+
+  mutating func didEnter(_ directory: borrowing Walker, name: [UInt8]) throws(Errno) {
+    above.append((try target.status().identity, try directory.status()))
+    let created = try target.createDirectory(name, mode: 0o700)
+    if options.contains(.extendedAttributes) {
+      try copyAttributes(from: directory.descriptor, to: created.descriptor)
+    }
+    target = created
+  }
+
+  mutating func didLeave(_ name: [UInt8], to parent: borrowing Walker) throws(Errno) {
+    guard let (identity, source) = above.popLast() else { return }
+    let up = try target.ascend(to: identity)
+    try finish(target.descriptor, like: source)
+    target = up
+  }
+
+  private func copyFile(_ name: [UInt8], in directory: borrowing Walker) throws(Errno) {
+    let source = try directory.openRegularFile(name)
+    let status = try source.status()
+    let copy = try target.createFile(name, mode: 0o600)
+    try source.copyContents(to: copy, byteCount: status.byteCount)
+    if options.contains(.extendedAttributes) { try copyAttributes(from: source, to: copy) }
+    try finish(copy, like: status)
+  }
+
+  private func copyLink(_ name: [UInt8], in directory: borrowing Walker) throws(Errno) {
+    let status = try directory.status(of: name)
+    try target.createLink(name, to: try directory.readLink(name))
+    guard options.contains(.ownership) else { return }
+    try target.setOwner(of: name, uid: status.ownerUID, gid: status.ownerGID)
+  }
+
+  private func copyPipe(_ name: [UInt8], in directory: borrowing Walker) throws(Errno) {
+    let status = try directory.status(of: name)
+    try target.createPipe(name, mode: status.permissions & 0o777)
+    guard options.contains(.ownership) else { return }
+    try target.setOwner(of: name, uid: status.ownerUID, gid: status.ownerGID)
+  }
+
+  /// Owner first, since a change of it clears set-id bits.
+  private func finish(_ copy: borrowing Descriptor, like source: FileStatus) throws(Errno) {
+    let takesOwner = options.contains(.ownership)
+    if takesOwner { try copy.setOwner(uid: source.ownerUID, gid: source.ownerGID) }
+    try copy.setPermissions(source.permissions & (takesOwner ? 0o7777 : 0o1777))
+    try copy.setTimes(accessed: source.accessed, modified: source.modified)
+  }
+
+  private func copyAttributes(
+    from source: borrowing Descriptor, to copy: borrowing Descriptor
+  ) throws(Errno) {
+    let names: [[UInt8]]
+    do {
+      names = try source.extendedAttributeNames()
+    } catch .notSupported {
+      return
+    }
+    for name in names
+    where name.starts(with: "user.".utf8) || name.starts(with: "system.posix_acl_".utf8) {
+      try copy.setExtendedAttribute(name, to: try source.extendedAttribute(name))
+    }
+  }
+}
