@@ -19,7 +19,7 @@ extension Descriptor {
     _ name: some Collection<UInt8>
   ) throws(Errno) -> [UInt8] {
     let raw = rawValue
-    return try withPath(name) { (name) throws(Errno) in
+    return try Array(name).withCPath { (name) throws(Errno) in
       try growing { (buffer, count) in fgetxattr(raw, name, buffer, count) }
     }
   }
@@ -29,7 +29,7 @@ extension Descriptor {
     _ name: some Collection<UInt8>, to value: [UInt8]
   ) throws(Errno) {
     let raw = rawValue
-    try withPath(name) { (name) throws(Errno) in
+    try Array(name).withCPath { (name) throws(Errno) in
       _ = try retrying {
         value.withUnsafeBytes { fsetxattr(raw, name, $0.baseAddress, value.count, 0) }
       }

@@ -1,44 +1,8 @@
-// Reading, writing and copying what is in a regular file.
+// Copying what is in a regular file.
 internal import CLinux
 internal import Glibc
 
 extension Descriptor {
-  /// All that follows the present position.
-  ///
-  /// Throws EFBIG if it is more than `maximum` bytes.
-  public borrowing func readAll(maximum: Int) throws(Errno) -> [UInt8] {
-    var contents: [UInt8] = []
-    let chunk = 64 << 10
-    let raw = rawValue
-    while true {
-      let start = contents.count
-      contents.append(contentsOf: repeatElement(0, count: chunk))
-      let count = try retrying {
-        contents.withUnsafeMutableBytes { buffer in
-          Glibc.read(raw, buffer.baseAddress?.advanced(by: start), chunk)
-        }
-      }
-      contents.removeLast(chunk - count)
-      if count == 0 { return contents }
-      if contents.count > maximum { throw Errno(EFBIG) }
-    }
-  }
-
-  /// Writes all of it at the present position.
-  public borrowing func write(_ contents: some Collection<UInt8>) throws(Errno) {
-    let bytes = Array(contents)
-    let raw = rawValue
-    var position = 0
-    while position < bytes.count {
-      let rest = bytes.count - position
-      position += try retrying {
-        bytes.withUnsafeBytes { buffer in
-          Glibc.write(raw, buffer.baseAddress?.advanced(by: position), rest)
-        }
-      }
-    }
-  }
-
   /// Fills an empty file with what this one holds: by sharing blocks where the file system can, with
   /// its holes where it can't.
   ///

@@ -52,7 +52,7 @@ extension Walker {
   ) throws(Errno) {
     let directory = descriptor.rawValue
     try withComponent(name) { (name) throws(Errno) in
-      try withPath(target) { (target) throws(Errno) in
+      try Array(target).withCPath { (target) throws(Errno) in
         _ = try retrying { symlinkat(target, directory, name) }
       }
     }
@@ -150,7 +150,7 @@ extension Walker {
     let temporary = Array(".\(UInt64.random(in: 0...UInt64.max)).new".utf8)
     let file = try createFile(temporary, mode: mode)
     do {
-      try file.write(contents)
+      try file.writeAll(contents)
       try file.synchronize()
       try file.close()
       try rename(temporary, to: self, as: name, .replacing)

@@ -18,7 +18,7 @@ public struct Walker: ~Copyable, Sendable {
   public static func open(path: some Collection<UInt8>) throws(Errno) -> Walker {
     Walker(
       Descriptor(
-        owning: try withPath(path) { (path) throws(Errno) in
+        owning: try Array(path).withCPath { (path) throws(Errno) in
           try retrying { clinux_openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0) }
         }))
   }
@@ -120,22 +120,7 @@ func withComponent<Result>(
   guard !name.isEmpty, !name.contains(UInt8(ascii: "/")),
     !(name.count <= 2 && name.allSatisfy { $0 == dot })
   else { throw .invalid }
-  return try withPath(name, body)
-}
-
-/// Calls `body` with a path and NUL behind it.
-///
-/// Throws EINVAL for a NUL inside, and ENOENT for an empty one as the kernel does.
-func withPath<Result>(
-  _ path: some Collection<UInt8>, _ body: (UnsafePointer<CChar>) throws(Errno) -> Result
-) throws(Errno) -> Result {
-  guard !path.contains(0) else { throw .invalid }
-  guard !path.isEmpty else { throw .noEntry }
-  let terminated = path.map { CChar(bitPattern: $0) } + [0]
-  return try terminated.withUnsafeBufferPointer { (buffer) throws(Errno) in
-    guard let start = buffer.baseAddress else { throw .invalid }
-    return try body(start)
-  }
+  return try Array(name).withCPath(body)
 }
 
 /// The target of a link below `directory`, or of the O_PATH descriptor itself where `name` is empty.

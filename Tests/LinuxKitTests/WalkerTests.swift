@@ -79,12 +79,12 @@ private func errno(_ body: () throws -> Void) -> CInt {
   @Test("A regular file is opened, and a fifo neither opened nor waited for")
   func regularFiles() throws {
     try withScratch { walker, _ in
-      try walker.createFile("file".utf8, mode: 0o600).write("hello".utf8)
+      try walker.createFile("file".utf8, mode: 0o600).writeAll(Array("hello".utf8))
       try walker.createPipe("fifo".utf8, mode: 0o644)
       try walker.createLink("link".utf8, to: "file".utf8)
-      let contents = try walker.openRegularFile("file".utf8).readAll(maximum: 5)
+      let contents = try walker.openRegularFile("file".utf8).readToEnd(atMost: 5)
       #expect(contents == Array("hello".utf8))
-      #expect(errno { _ = try walker.openRegularFile("file".utf8).readAll(maximum: 4) } == EFBIG)
+      #expect(errno { _ = try walker.openRegularFile("file".utf8).readToEnd(atMost: 4) } == EFBIG)
       #expect(errno { _ = try walker.openRegularFile("fifo".utf8) } == EINVAL)
       #expect(errno { _ = try walker.openRegularFile("link".utf8) } == ELOOP)
     }
@@ -148,7 +148,7 @@ private func errno(_ body: () throws -> Void) -> CInt {
       let time = timespec(tv_sec: 1_000_000_000, tv_nsec: 123_456_789)
       let below = try source.createDirectory("below".utf8, mode: 0o750)
       let file = try below.createFile("file".utf8, mode: 0o4640)
-      try file.write("contents".utf8)
+      try file.writeAll(Array("contents".utf8))
       try file.setExtendedAttribute("user.colour".utf8, to: [1, 0, 2])
       #expect(ftruncate(file.rawValue, 64 << 20) == 0)
       try file.setTimes(accessed: time, modified: time)
@@ -180,7 +180,7 @@ private func errno(_ body: () throws -> Void) -> CInt {
     try withScratch { walker, _ in
       try walker.replaceFile("record".utf8, contents: [1, 2, 3], mode: 0o600)
       try walker.replaceFile("record".utf8, contents: [4], mode: 0o640)
-      #expect(try walker.openRegularFile("record".utf8).readAll(maximum: 9) == [4])
+      #expect(try walker.openRegularFile("record".utf8).readToEnd(atMost: 9) == [4])
       #expect(try walker.status(of: "record".utf8).permissions == 0o640)
       _ = try walker.createDirectory("directory".utf8, mode: 0o755)
       #expect(errno { try walker.replaceFile("directory".utf8, contents: [], mode: 0) } == EISDIR)
