@@ -2,6 +2,8 @@
 //
 // The format is private to one release: the daemon refuses any other version.
 
+public import Policy
+
 /// Everything about one container that its daemon needs, in one value.
 ///
 /// The daemon has no Foundation and reads no property list, so whoever starts it sends this.
@@ -14,37 +16,6 @@ public struct ViewConfiguration: Equatable, Sendable {
     case fusermount = 1
   }
 
-  /// One profile as it was read, in the order of reading.
-  public struct ProfileLayer: Equatable, Sendable {
-    /// Which layer of the policy it is; later ones are read later.
-    public enum Rank: UInt8, Sendable {
-      /// The shipped profile, or the one of its name in /etc/sandboxfs/profiles.
-      case shipped = 0
-      /// `Name.app/sandbox.profile`: may only take away.
-      case bundle = 1
-      /// The administrator's.
-      case administrator = 2
-      /// The container's own.
-      case container = 3
-      /// `limits.profile`: may only take away, and what it takes nobody gives back.
-      case limits = 4
-    }
-
-    /// Which layer it is.
-    public var rank: Rank
-    /// The name that errors and `explain` show, such as `default.profile`.
-    public var name: [UInt8]
-    /// The text.
-    public var text: [UInt8]
-
-    /// A layer with its text.
-    public init(rank: Rank, name: [UInt8], text: [UInt8]) {
-      self.rank = rank
-      self.name = name
-      self.text = text
-    }
-  }
-
   /// The container's identifier.
   public var identifier: [UInt8]
   /// The uid that owns what the container holds.
@@ -55,8 +26,8 @@ public struct ViewConfiguration: Equatable, Sendable {
   public var bundleName: [UInt8]
   /// The key of the permutation of inode numbers.
   public var inodeKey: (UInt64, UInt64)
-  /// The profiles in the order of reading.
-  public var layers: [ProfileLayer]
+  /// The profiles: the layers, and what they may include.
+  public var layers: [ProfileSource]
   /// How to mount.
   public var transport: Transport
   /// The absolute path of the mount point.
@@ -69,7 +40,7 @@ public struct ViewConfiguration: Equatable, Sendable {
   /// A configuration with every field given.
   public init(
     identifier: [UInt8], ownerUID: UInt32, ownerGID: UInt32, bundleName: [UInt8],
-    inodeKey: (UInt64, UInt64), layers: [ProfileLayer], transport: Transport, target: [UInt8],
+    inodeKey: (UInt64, UInt64), layers: [ProfileSource], transport: Transport, target: [UInt8],
     source: [UInt8], mountFlags: UInt64
   ) {
     self.identifier = identifier
@@ -93,6 +64,7 @@ public struct ViewConfiguration: Equatable, Sendable {
 extension ViewConfiguration {
   private static let magic: [UInt8] = Array("SFSVIEW1".utf8)
   private static let maximumByteCount = 64 << 20
+  private static let maximumLayerCount = 1024
 
   /// The message: the magic, then each field in order; numbers little-endian, bytes behind their
   /// 32-bit length.
@@ -137,14 +109,14 @@ extension ViewConfiguration {
       source: source, mountFlags: mountFlags)
   }
 
-  private static func layers(from reader: inout ByteReader) -> [ProfileLayer]? {
-    guard let count = reader.integer(UInt32.self), count <= 64 else { return nil }
-    var layers: [ProfileLayer] = []
+  private static func layers(from reader: inout ByteReader) -> [ProfileSource]? {
+    guard let count = reader.integer(UInt32.self), count <= maximumLayerCount else { return nil }
+    var layers: [ProfileSource] = []
     for _ in 0..<count {
-      guard let rank = reader.integer(UInt8.self).flatMap(ProfileLayer.Rank.init(rawValue:)),
+      guard let rank = reader.integer(UInt8.self).flatMap(ProfileSource.Rank.init(rawValue:)),
         let name = reader.bytes(), let text = reader.bytes()
       else { return nil }
-      layers.append(ProfileLayer(rank: rank, name: name, text: text))
+      layers.append(ProfileSource(rank: rank, name: name, text: text))
     }
     return layers
   }

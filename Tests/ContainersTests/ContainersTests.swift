@@ -1,1 +1,60 @@
-// ContainersTests: the first tests come with the commits that follow.
+// The message that a daemon is started with: what goes in comes out, and nothing else is taken.
+import Containers
+import Policy
+import Testing
+
+private let sample = ViewConfiguration(
+  identifier: Array("com.example.Notes".utf8), ownerUID: 0x7000_0001, ownerGID: 0x7000_0002,
+  bundleName: [0x4e, 0xff, 0x2e, 0x61, 0x70, 0x70], inodeKey: (.max, 1),
+  layers: [
+    ProfileSource(rank: .shipped, name: Array("default.profile".utf8), text: [1, 0, 2]),
+    ProfileSource(rank: .included, name: [], text: []),
+  ],
+  transport: .fusermount, target: Array("/srv/notes".utf8), source: [], mountFlags: 1 << 63)
+
+@Suite struct ViewConfigurationTests {
+  @Test("A configuration survives the pipe")
+  func roundTrip() {
+    #expect(ViewConfiguration(decoding: sample.encoded()) == sample)
+  }
+
+  @Test("A message that is cut short at any byte is refused")
+  func cutShort() {
+    let message = sample.encoded()
+    for count in message.indices {
+      #expect(ViewConfiguration(decoding: Array(message.prefix(count))) == nil, "\(count) bytes")
+    }
+  }
+
+  @Test("A message with something behind it, or of another version, is refused")
+  func foreign() {
+    #expect(ViewConfiguration(decoding: sample.encoded() + [0]) == nil)
+    var other = sample.encoded()
+    other[7] += 1
+    #expect(ViewConfiguration(decoding: other) == nil)
+  }
+
+  @Test("Lengths and numbers that promise more than there is are refused, whatever they are")
+  func lies() {
+    let message = sample.encoded()
+    for position in 8..<message.count {
+      for byte in [UInt8(0xff), 0x80, 0x7f] {
+        var lie = message
+        lie[position] = byte
+        _ = ViewConfiguration(decoding: lie)
+      }
+    }
+  }
+}
+
+@Suite struct ContainerLayoutTests {
+  @Test("Parents come before what lies in them")
+  func order() {
+    var seen: Set<String> = []
+    for entry in ContainerLayout.structuralEntries {
+      let parent = entry.path.split(separator: "/").dropLast().joined(separator: "/")
+      #expect(parent.isEmpty || seen.contains(parent), "\(entry.path)")
+      seen.insert(entry.path)
+    }
+  }
+}
