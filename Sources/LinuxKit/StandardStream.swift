@@ -22,6 +22,12 @@ public enum StandardStream: CInt, Sendable {
   /// Whether a person reads it.
   public var isTerminal: Bool { isatty(rawValue) == 1 }
 
+  /// Whether a terminal reads it that shows colours, and nobody said NO_COLOR.
+  public var showsColour: Bool {
+    guard isTerminal, getenv("NO_COLOR") == nil, let kind = getenv("TERM") else { return false }
+    return strcmp(kind, "dumb") != 0
+  }
+
   /// Whether a person answers on standard input.
   public static var inputIsTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 }

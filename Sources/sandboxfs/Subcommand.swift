@@ -50,3 +50,11 @@ let plainStatuses = [
 func help(about command: Command) -> String {
   command.help(of: sandboxfs.name, shared: sandboxfs.sharedOptions)
 }
+
+/// Why a subcommand could not do its work, where no other error says it.
+struct Failure: Error, CustomStringConvertible {
+  /// What is wrong and what to do, on one line.
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}
