@@ -75,7 +75,8 @@ private func installedDaemon() throws(MountError) -> [UInt8] {
   guard (try? canonicalPath(installed)) != nil else {
     throw MountError(
       .system,
-      "the daemon is neither beside this program nor at \(installed.printable); install sandboxfs again"
+      "the daemon is neither beside this program nor at \(installed.printable); "
+        + "install sandboxfs again"
     )
   }
   return installed

@@ -1,4 +1,4 @@
-// Why a view could not be mounted or unmounted, in one line for a person and one number for mount(8).
+// Why a view could not be mounted or unmounted: one line for a person, one number for mount(8).
 internal import LinuxKit
 
 /// A refusal or a failure, ready to be shown.

@@ -39,7 +39,8 @@ extension ViewMounts {
     if !readOnly, view.root.superHas("ro") {
       throw MountError(
         .failed,
-        "\(view.name) was mounted read-only as a whole, by fusermount3: unmount it and mount it again"
+        "\(view.name) was mounted read-only as a whole, by fusermount3: "
+          + "unmount it and mount it again"
       )
     }
     do throws(Errno) {

@@ -18,6 +18,8 @@ struct Subcommand: Sendable {
 
 /// All subcommands, in the order of help.
 let subcommands: [Subcommand] = [
+  unmountSubcommand,
+  statusSubcommand,
   completionSubcommand,
   helpSubcommand,
   versionSubcommand,

@@ -14,8 +14,9 @@ struct Table {
     rows.append(cells)
   }
 
-  /// The table; headings are bold on a terminal. Empty cells show as a dash, so that columns can
-  /// be counted.
+  /// The table; headings are bold on a terminal.
+  ///
+  /// Empty cells show as a dash, so that columns can be counted.
   var text: String {
     let shown = rows.map { $0.map { $0.isEmpty ? "-" : $0 } }
     let widths = headings.indices.map { column in

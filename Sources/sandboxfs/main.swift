@@ -3,6 +3,7 @@
 internal import Arguments
 internal import Glibc
 internal import LinuxKit
+internal import Mounting
 
 /// Runs what the arguments ask for; the exit status.
 func perform(_ arguments: [[UInt8]]) -> Int32 {
@@ -31,8 +32,17 @@ private func perform(_ command: Command, _ parsed: ParsedArguments) -> Int32 {
     complain(error.line)
     return subcommand.usageStatus
   } catch {
-    complain("sandboxfs \(command.name): \(error)")
+    complain("sandboxfs \(command.name): \(line(about: error))")
     return subcommand.failureStatus
+  }
+}
+
+/// What an error says to a person.
+private func line(about error: any Error) -> String {
+  switch error {
+  case let error as MountError: error.message
+  case let error as Errno: error.message
+  default: "\(error)"
   }
 }
 

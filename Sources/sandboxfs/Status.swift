@@ -1,0 +1,57 @@
+// `sandboxfs status [APP...]`.
+
+internal import Arguments
+internal import LinuxKit
+internal import Mounting
+internal import Paths
+
+private let json = Option("json", summary: "print an array of objects")
+
+let statusSubcommand = Subcommand(
+  command: Command(
+    name: "status", summary: "Shows which views are mounted, and whether they answer.",
+    examples: ["sandboxfs status", "sandboxfs status --json com.example.Notes"],
+    discussion: [
+      "Shows the views in the caller's mount namespace, whoever mounted them; for each APP only "
+        + "those of that app."
+    ],
+    positionals: [Positional("APP", .app, .any)], options: [json],
+    exitStatuses: [
+      ExitStatus("0", "every view that was shown answers; there may be none"),
+      ExitStatus("1", "a view does not answer, or the views can't be found out"),
+      ExitStatus("2", "the command line was not understood"),
+    ])
+) { arguments in
+  let wanted = Set(arguments.positionals)
+  let views = try ViewMounts.list().filter { wanted.isEmpty || wanted.contains($0.identifier) }
+  if arguments.has(json) {
+    try Output.write(JSON.array(views.map(object)).document)
+  } else if views.isEmpty {
+    try Output.write("no view is mounted\n")
+  } else {
+    try Output.write(table(views).text)
+  }
+  return views.allSatisfy { $0.health == .answering } ? 0 : 1
+}
+
+private func table(_ views: [ViewReport]) -> Table {
+  var table = Table("APP", "MOUNTED AT", "ACCESS", "DAEMON", "STATE")
+  for view in views {
+    table.add(
+      view.identifier.printable, view.target.printable, view.isReadOnly ? "ro" : "rw",
+      view.daemon.map { String($0) } ?? "", view.health.rawValue)
+  }
+  return table
+}
+
+private func object(_ view: ViewReport) -> JSON {
+  .object([
+    ("identifier", .string(view.identifier.printable)),
+    ("target", .string(view.target.printable)),
+    ("readOnly", .boolean(view.isReadOnly)),
+    ("device", .string("\(view.device)")),
+    ("daemon", view.daemon.map { .integer(Int64($0)) } ?? .null),
+    ("bundle", .text(view.bundleTarget?.printable)),
+    ("state", .string(view.health.rawValue)),
+  ])
+}

@@ -1,0 +1,44 @@
+// `sandboxfs unmount (DIRECTORY | APP)...`.
+
+internal import Arguments
+internal import LinuxKit
+internal import Mounting
+internal import Paths
+
+private let lazy = Option(
+  "lazy", "l", summary: "detach it now; it ends when its last user is gone")
+private let force = Option(
+  "force", "f", summary: "cut it off from its daemon first; what is under way in it fails")
+
+let unmountSubcommand = Subcommand(
+  command: Command(
+    name: "unmount", summary: "Unmounts views, by directory or by app.",
+    examples: ["sandboxfs unmount /srv/notes", "sandboxfs unmount com.example.Notes"],
+    discussion: [
+      "An argument with a slash in it is a directory. Any other is an app, of which every view in "
+        + "the caller's mount namespace is unmounted."
+    ],
+    positionals: [Positional("DIRECTORY|APP", .app, .atLeastOne)], options: [lazy, force],
+    exitStatuses: plainStatuses)
+) { arguments in
+  var settings: UnmountSettings = []
+  if arguments.has(lazy) { settings.insert(.lazy) }
+  if arguments.has(force) { settings.insert(.force) }
+  for target in try arguments.positionals.flatMap(targets) {
+    try ViewMounts.unmount(target, settings)
+  }
+  return 0
+}
+
+/// What an argument means: the last mount of an app goes first, since the others are binds of the
+/// first.
+private func targets(_ argument: [UInt8]) throws -> [[UInt8]] {
+  if argument.contains(UInt8(ascii: "/")) { return [argument] }
+  let views = try ViewMounts.list().filter { $0.identifier == argument }
+  guard !views.isEmpty else {
+    throw Failure(
+      "no view of '\(argument.printable)' is mounted; write a directory with a slash, "
+        + "as in './\(argument.printable)'")
+  }
+  return views.map(\.target).reversed()
+}

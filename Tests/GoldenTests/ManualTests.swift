@@ -1,0 +1,65 @@
+// The manual says what the program says: each command, each option, and no other.
+
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct ManualTests {
+  private static func page(_ name: String) throws -> String {
+    let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appending(path: "man/\(name)")
+    return try String(contentsOf: file, encoding: .utf8).replacing("\\-", with: "-")
+  }
+
+  private func help(_ arguments: String...) throws -> String {
+    try run(BuiltPrograms.path("sandboxfs"), arguments).text
+  }
+
+  /// The options that a text names, such as `--json` and `-l`.
+  private func options(_ text: String) -> Set<String> {
+    let found = text.matches(of: /(^|[\s"(|,])(--[a-z][a-z-]*|-[A-Za-z](?=[\s,"]|$))/)
+    return Set(found.map { String($0.2) })
+  }
+
+  private func commands() throws -> [String] {
+    let lines = try help("--help").components(separatedBy: "\n")
+    let start = lines.firstIndex(of: "Commands:").map { $0 + 1 } ?? 0
+    return lines[start...].prefix { !$0.isEmpty }.compactMap {
+      $0.split(separator: " ").first.map(String.init)
+    }
+  }
+
+  @Test("sandboxfs(1) has a section for each command, with its options and no other")
+  func sections() throws {
+    let page = try Self.page("sandboxfs.1")
+    let sections = page.components(separatedBy: "\n.S")
+      .filter { $0.hasPrefix("S ") }.map { $0.dropFirst(2) }
+    let common: Set = ["--store", "--help", "-h"]
+    for command in try commands() {
+      let section = sections.first { $0.hasPrefix(command + " ") || $0.hasPrefix(command + "\n") }
+      guard let section else {
+        Issue.record("sandboxfs(1) has no section about '\(command)'")
+        continue
+      }
+      let lines = try help(command, "--help").split(separator: "\n").filter {
+        $0.hasPrefix("  -") || $0.hasPrefix("      --")
+      }
+      let known = options(lines.map { $0.prefix(40) }.joined(separator: "\n"))
+      let told = options(
+        section.split(separator: "\n").filter { $0.hasPrefix(".B") }.joined(separator: "\n"))
+      #expect(known.subtracting(common) == told.subtracting(common), "\(command)")
+    }
+    #expect(try sections.count == commands().count, "a section is about no command")
+  }
+
+  @Test(
+    "groff finds nothing wrong with a page",
+    .enabled(if: (try? run("sh", ["-c", "command -v groff"]).status) == 0, "groff is not here"),
+    arguments: ["sandboxfs.1", "mount.sandboxfs.8"])
+  func markup(_ name: String) throws {
+    let path = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appending(path: "man/\(name)").path
+    let outcome = try run("groff", ["-man", "-Tutf8", "-ww", "-z", path])
+    #expect(outcome.status == 0 && outcome.errorText.isEmpty, "\(outcome.errorText)")
+  }
+}
