@@ -1,3 +1,5 @@
+// Lines of mountinfo, and the table that they make.
+
 import LinuxKit
 import Testing
 

@@ -1,3 +1,5 @@
+// A program that is started: what it has, and how it ends.
+
 import Glibc
 import LinuxKit
 import Testing

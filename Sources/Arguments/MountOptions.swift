@@ -1,0 +1,145 @@
+// What was asked for behind -o: from mount(8)'s list of words to what comes of them.
+
+internal import Paths
+
+/// Who asks for a mount.
+public enum MountRequester: Sendable {
+  /// Root, who mounts by mount(2).
+  case root
+  /// An ordinary user, who mounts by fusermount3.
+  case user
+}
+
+/// What an option list asks for.
+public struct MountOptions: Equatable, Sendable {
+  /// What is switched on.
+  public private(set) var switches: Set<MountSwitch> = []
+  /// The store's path, if one was named.
+  public private(set) var store: [UInt8]?
+  /// Whether a mount that is there is to be changed.
+  public private(set) var isRemount = false
+  /// Whether ordinary users may mount it: then `exec` only takes back what `user` implies.
+  private var isForUsers = false
+  private var saysExec = false
+
+  /// Reads option lists, each as it stood behind an `-o`.
+  ///
+  /// Later words win. Throws what is wrong, and what to do, about the first word that is refused or
+  /// not known; words that are not known are passed over if `isSloppy`.
+  public init(
+    _ lists: [[UInt8]], by requester: MountRequester, isSloppy: Bool = false
+  ) throws(MountOptionError) {
+    for list in lists {
+      // libmount leaves an empty word where it takes one out.
+      for word in try splitOptions(list) where word != OptionWord(name: [], value: nil) {
+        try take(word, requester, isSloppy)
+      }
+    }
+    if requester == .root, saysExec, !isForUsers, !isRemount {
+      throw MountOptionError(
+        Array("exec".utf8),
+        "root's views are noexec but for the bundle, which is executable without it; leave it out")
+    }
+    // A remount is handed what the mount has; the others it cannot change.
+    if isRemount { return }
+    if requester == .user {
+      for option in MountOption.all where option.isRoots && isOn(option) {
+        throw MountOptionError(
+          Array(option.name.utf8), "only root's mounts can have it: fusermount3 cannot give it")
+      }
+    }
+  }
+
+  private mutating func take(
+    _ word: OptionWord, _ requester: MountRequester, _ isSloppy: Bool
+  ) throws(MountOptionError) {
+    guard let option = MountOption.all.first(where: { $0.matches(word.name) }) else {
+      if isSloppy { return }
+      throw MountOptionError(unknown: word.name)
+    }
+    if case .refused(let remedy) = option.effect { throw MountOptionError(word.name, remedy) }
+    switch (option.value, word.value) {
+    case (.none, .some): throw MountOptionError(word.name, "it takes no value")
+    case (.required, nil):
+      throw MountOptionError(word.name, "it needs a value: '\(option.name)=...'")
+    default: break
+    }
+    switch option.effect {
+    case .on(let thing): switches.insert(thing)
+    case .off(let things): switches.subtract(things)
+    case .store: store = word.value
+    case .remount: isRemount = true
+    case .taken, .refused: break
+    }
+    if option.name == "exec" { saysExec = true }
+    if option.name == "noexec" { saysExec = false }
+    if Self.makingItForUsers.contains(option.name) { isForUsers = true }
+  }
+
+  private static let makingItForUsers: Set = ["user", "users", "owner", "group"]
+
+  private func isOn(_ option: MountOption) -> Bool {
+    if case .on(let thing) = option.effect { switches.contains(thing) } else { false }
+  }
+}
+
+/// A word of an option list that cannot be followed.
+public struct MountOptionError: Error, Equatable {
+  /// What is wrong with it and what to do, such as `option 'suid': views are always nosuid; leave
+  /// it out`.
+  public let message: String
+
+  init(_ word: [UInt8], _ remedy: String) {
+    message = "option '\(word.printable)': \(remedy)"
+  }
+
+  init(unknown word: [UInt8]) {
+    let names = MountOption.all.map(\.name).filter { !$0.hasSuffix("*") }
+    let remedy = advice(word, among: names, otherwise: "'man mount.sandboxfs' lists those that are")
+    message = "option '\(word.printable)' is not known; \(remedy)"
+  }
+
+  init(unfinished list: [UInt8]) {
+    message = "options '\(list.printable)': a double quote is never closed"
+  }
+}
+
+/// One word of an option list.
+struct OptionWord: Equatable {
+  let name: [UInt8]
+  let value: [UInt8]?
+}
+
+/// Splits an option list at its commas, as libmount does.
+///
+/// Between double quotes a comma is a letter; `\,`, `\\` and `\"` are the letter behind the
+/// backslash, and any other backslash is itself.
+func splitOptions(_ list: [UInt8]) throws(MountOptionError) -> [OptionWord] {
+  var words: [OptionWord] = []
+  var name: [UInt8] = []
+  var value: [UInt8]?
+  var isQuoted = false
+  var rest = list[...]
+  func add(_ byte: UInt8) {
+    if value == nil { name.append(byte) } else { value?.append(byte) }
+  }
+  while let byte = rest.popFirst() {
+    switch byte {
+    case UInt8(ascii: "\\"):
+      if let next = rest.first, #"\,""#.utf8.contains(next) {
+        add(next)
+        rest.removeFirst()
+      } else {
+        add(byte)
+      }
+    case UInt8(ascii: "\""): isQuoted.toggle()
+    case UInt8(ascii: ",") where !isQuoted:
+      words.append(OptionWord(name: name, value: value))
+      (name, value) = ([], nil)
+    case UInt8(ascii: "=") where !isQuoted && value == nil: value = []
+    default: add(byte)
+    }
+  }
+  if isQuoted { throw MountOptionError(unfinished: list) }
+  return words + [OptionWord(name: name, value: value)]
+}
