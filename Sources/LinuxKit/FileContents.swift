@@ -3,8 +3,8 @@ internal import CLinux
 internal import Glibc
 
 extension Descriptor {
-  /// Fills an empty file with what this one holds: by sharing blocks where the file system can, with
-  /// its holes where it can't.
+  /// Fills an empty file with what this one holds: by sharing blocks where the file system can,
+  /// with its holes where it can't.
   ///
   /// Throws EFBIG if there is more than `byteCount`, the size that was looked at before.
   public borrowing func copyContents(

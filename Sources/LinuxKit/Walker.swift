@@ -123,7 +123,8 @@ func withComponent<Result>(
   return try Array(name).withCPath(body)
 }
 
-/// The target of a link below `directory`, or of the O_PATH descriptor itself where `name` is empty.
+/// The target of a link below `directory`, or of the O_PATH descriptor itself where `name` is
+/// empty.
 func readLinkTarget(
   _ directory: CInt, _ name: UnsafePointer<CChar>
 ) throws(Errno) -> [UInt8] {

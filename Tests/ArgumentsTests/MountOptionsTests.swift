@@ -1,4 +1,4 @@
-// What follows from an option list: who asks, what comes of each word, what is said about the others.
+// What follows from an option list: who asks, what comes of each word, what is said of the others.
 
 import Arguments
 import Testing

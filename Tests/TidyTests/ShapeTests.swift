@@ -10,9 +10,9 @@ private let longestFunction = 70
   func lineLength() {
     let scripts = Repository.files.filter { $0.hasPrefix("scripts/") }.map(Repository.read)
     for file in Repository.files(endingIn: ".swift", ".c", ".h", ".md") + scripts {
-      // A table's row in a page cannot be broken.
-      for (number, line) in file.lines.enumerated()
-      where line.count > longestLine && !line.hasPrefix("|") {
+      for (number, line) in file.lines.enumerated() where line.count > longestLine {
+        // A table's row in a page cannot be broken, and an expected text had better not be.
+        if line.hasPrefix("|") || file.path.hasPrefix("Tests/") && line.contains("\"") { continue }
         Issue.record("\(file.path):\(number + 1) has \(line.count) columns")
       }
     }
@@ -41,8 +41,8 @@ private let longestFunction = 70
 
   @Test("a file opens with what it is about")
   func head() {
-    for file in Repository.files(endingIn: ".swift", ".c", ".h") where file.path != "Package.swift"
-    {
+    for file in Repository.files(endingIn: ".swift", ".c", ".h")
+    where file.path.hasPrefix("Sources/") || file.path.hasPrefix("Modules/") {
       let first = file.lines.first ?? ""
       let isSourceOfItsHeader = file.path.hasSuffix(".c") && first.hasPrefix("#include")
       #expect(first.hasPrefix("// ") || isSourceOfItsHeader, "\(file.path) has no head comment")
