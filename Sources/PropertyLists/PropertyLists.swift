@@ -1,1 +1,0 @@
-// The PropertyLists target: its first files come with the commits that follow.
