@@ -135,16 +135,12 @@ public struct Verdict: Hashable, Sendable {
   public let denial: Denial?
   /// The rule that decided.
   public let rule: RuleID
+  /// The attribute that decided; nil where none could have changed the answer.
+  public let attribute: Attribute?
 
   /// Whether it is allowed.
   @inlinable
   public var isAllowed: Bool { denial == nil }
-
-  static func allowed(by rule: RuleID) -> Self { Self(denial: nil, rule: rule) }
-
-  static func denied(_ denial: Denial, by rule: RuleID) -> Self {
-    Self(denial: denial, rule: rule)
-  }
 }
 
 /// What is renamed or exchanged.

@@ -46,7 +46,7 @@ extension PolicyEngine {
     let hasDirectory = one.kind == .directory || other.kind == .directory
     guard first.decides(like: second),
       !hasDirectory || haveSameFuture(one.zone, first, other.zone, second)
-    else { return .denied(.accessDenied, by: reason(first, second)) }
+    else { return difference(.accessDenied, first, second) }
     return leaving
   }
 
@@ -60,17 +60,14 @@ extension PolicyEngine {
     let arriving = place.verdictOnCreation(kind: kind)
     guard arriving.isAllowed else { return arriving }
     if let refusal = refusalOfName(name, in: place) { return refusal }
-    guard source.decides(like: place) else {
-      return .denied(.crossZone, by: reason(source, place))
-    }
-    return arriving
+    return source.decides(like: place) ? arriving : difference(.crossZone, source, place)
   }
 
   // MARK: Parts
 
   private func refusalOfName(_ name: Span<UInt8>, in zone: Zone) -> Verdict? {
     guard let rule = firstRule(of: zone.nameRules, refusing: name) else { return nil }
-    return .denied(.accessDenied, by: rule)
+    return Verdict(denial: .accessDenied, rule: rule, attribute: .only)
   }
 
   private func refusalOfMoving(
@@ -79,31 +76,35 @@ extension PolicyEngine {
     if entry.zone == target { return nil }
     if entry.kind == .directory {
       guard source.conducts(like: place), haveSameFuture(entry.zone, source, target, place) else {
-        return .denied(.crossZone, by: reason(source, place))
+        return difference(.crossZone, source, place)
       }
       return nil
     }
     if source.conducts(like: place) { return nil }
     // A move is a copy for whoever reads the new place, so it must not open what was closed.
     if place.flags.contains(.read), !source.flags.contains(.read) {
-      return .denied(.accessDenied, by: source.winner(.read))
+      return source.denial(.accessDenied, .read)
     }
     let isInUse = entry.isOpen && (source.flags.union(place.flags)).contains(.append)
     guard !entry.hasSeveralLinks, !entry.isOpenForWriting, !isInUse else {
-      return .denied(.crossZone, by: reason(source, place))
+      return difference(.crossZone, source, place)
     }
     return nil
   }
 
-  /// The rule that makes two zones differ: of the second one where it has one.
-  private func reason(_ one: Zone, _ other: Zone) -> RuleID {
-    for attribute in Attribute.allCases where !attribute.hasValue {
+  /// A refusal because two zones differ: by the first switch that does, and by the rule that the
+  /// second zone has for it, else the first.
+  private func difference(_ denial: Denial, _ one: Zone, _ other: Zone) -> Verdict {
+    var index: UInt8 = 0
+    while let attribute = Attribute(rawValue: index), !attribute.hasValue {
       let flag = ZoneFlags(attribute)
-      guard one.flags.contains(flag) != other.flags.contains(flag) else { continue }
-      let rule = other.winner(attribute)
-      return rule == .unset ? one.winner(attribute) : rule
+      if one.flags.contains(flag) != other.flags.contains(flag) {
+        let hasRule = other.winner(attribute) != .unset
+        return (hasRule ? other : one).denial(denial, attribute)
+      }
+      index += 1
     }
-    return .zones
+    return Verdict(denial, builtIn: .zones)
   }
 
   /// Whether all that can ever lie below two zones' directories is under the same rules.

@@ -1,1 +1,0 @@
-// PathsTests: the first tests come with the commits that follow.
