@@ -58,7 +58,7 @@ let package = Package(
     edge("Store", ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit"]),
     edge("View", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit"]),
     edge("Mounting", ["Paths", "Containers", "LinuxKit", "Store", "CMount"]),
-    edge("Launch", ["Paths", "Containers", "LinuxKit", "Store", "Mounting"]),
+    edge("Launch", ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting"]),
 
     program(
       "sandboxfs",

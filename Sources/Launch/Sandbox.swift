@@ -74,6 +74,15 @@ extension Sandbox {
   }
 }
 
+extension Sandbox {
+  /// Where commands are looked for.
+  var searchPath: [UInt8] {
+    let prefix = bytes("PATH=")
+    let variable = environment.first { $0.starts(with: prefix) }
+    return Array((variable ?? prefix).dropFirst(prefix.count))
+  }
+}
+
 // MARK: - The outer namespace
 
 extension Sandbox {

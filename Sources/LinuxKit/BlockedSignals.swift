@@ -54,6 +54,20 @@ public struct BlockedSignals: ~Copyable {
     return files[0].revents != 0
   }
 
+  /// Waits until one of `files` can be read or has ended, a signal has come, or the time is over;
+  /// for a negative time, without end.
+  ///
+  /// True for each of `files` that can be read.
+  public borrowing func wait(
+    forAny files: [CInt], milliseconds: Int32
+  ) throws(Errno) -> [Bool] {
+    var all = (files + [descriptor.rawValue]).map {
+      pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+    }
+    try retrying { poll(&all, nfds_t(all.count), milliseconds) }
+    return all.dropLast().map { $0.revents != 0 }
+  }
+
   /// Waits for a signal, or until the time is over.
   public borrowing func wait(milliseconds: Int32) throws(Errno) {
     var files = [pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)]

@@ -20,3 +20,6 @@ public func isPrivileged() -> Bool { geteuid() == 0 }
 
 /// The caller's uid.
 public func effectiveUID() -> UInt32 { geteuid() }
+
+/// The caller's gid.
+public func effectiveGID() -> UInt32 { getegid() }

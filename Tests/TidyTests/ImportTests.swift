@@ -16,7 +16,7 @@ private let arrows: [String: Set<String>] = [
   "Store": ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit"],
   "View": ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit"],
   "Mounting": ["Paths", "Containers", "LinuxKit", "Store", "CMount"],
-  "Launch": ["Paths", "Containers", "LinuxKit", "Store", "Mounting"],
+  "Launch": ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting"],
   // Programs.
   "sandboxfs": [
     "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "LinuxKit", "Store", "Mounting",

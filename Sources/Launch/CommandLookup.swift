@@ -1,0 +1,90 @@
+// Whether a command can be executed inside, looked up from outside before anything is started: so
+// that what is not there is told apart from what may not run, as a shell does.
+internal import Glibc
+internal import LinuxKit
+internal import Paths
+
+/// Finds what a command's first word names inside.
+struct CommandLookup {
+  /// Where the view is outside.
+  let view: [UInt8]
+  /// The bundle's directory name.
+  let bundleName: [UInt8]
+  /// The names of the host's root directory that are there inside.
+  let systemNames: [[UInt8]]
+
+  /// Looks where the sandbox will.
+  init(_ sandbox: Sandbox) {
+    view = sandbox.view
+    bundleName = sandbox.bundleName
+    systemNames = [Array("usr".utf8)] + sandbox.host.entries.map(\.name)
+  }
+
+  /// What was found at a path.
+  enum Finding: Equatable {
+    case executable
+    case notExecutable
+    case missing
+    /// A symbolic link that the app made: it is not followed from outside.
+    case unknown
+  }
+
+  /// Throws what a shell would say of the command with status 126 or 127.
+  func check(_ word: [UInt8], path: [UInt8]) throws(LaunchError) {
+    let slash = UInt8(ascii: "/")
+    let candidates =
+      word.contains(slash)
+      ? [word.first == slash ? word : Sandbox.home + [slash] + word]
+      : path.split(separator: UInt8(ascii: ":")).map { $0 + [slash] + word }
+    let findings = candidates.map { finding(Array($0)) }
+    if findings.contains(.executable) || findings.contains(.unknown) { return }
+    if findings.contains(.notExecutable) {
+      throw LaunchError(
+        .notExecutable,
+        "\(word.printable): cannot be executed; only the bundle's and the system's programs can be")
+    }
+    throw LaunchError(.notFound, "\(word.printable): not found in the container")
+  }
+
+  private func finding(_ path: [UInt8]) -> Finding {
+    let home = Sandbox.home + [UInt8(ascii: "/")]
+    if path.starts(with: home) { return findingInView(Array(path.dropFirst(home.count))) }
+    let first = path.split(separator: UInt8(ascii: "/")).first.map(Array.init) ?? []
+    // Programs of the system are root's: their links may be followed.
+    guard systemNames.contains(first) else { return .missing }
+    let isThere = (try? path.withCPath { path throws(Errno) in Glibc.access(path, F_OK) }) == 0
+    guard isThere else { return .missing }
+    return isProgram(path) ? .executable : .notExecutable
+  }
+
+  private func findingInView(_ path: [UInt8]) -> Finding {
+    let names = path.split(separator: UInt8(ascii: "/")).map(Array.init)
+    guard let last = names.last, !names.contains(where: isDots) else { return .unknown }
+    do throws(Errno) {
+      var place = try Walker.open(path: view)
+      // The bundle is a mount of its own, which a walker does not enter.
+      if names[0] == bundleName, names.count > 1 {
+        place = try Walker.open(path: view + [UInt8(ascii: "/")] + bundleName)
+      }
+      let between = names.dropLast().dropFirst(names[0] == bundleName && names.count > 1 ? 1 : 0)
+      let status = try place.enter(path: between).status(of: last)
+      if status.kind == .symbolicLink { return .unknown }
+      let isProgram = status.kind == .regular && status.permissions & 0o111 != 0
+      return isProgram && names[0] == bundleName ? .executable : .notExecutable
+    } catch {
+      return error == Errno(ELOOP) ? .unknown : .missing
+    }
+  }
+
+  private func isDots(_ name: [UInt8]) -> Bool {
+    name == [UInt8(ascii: ".")] || name.elementsEqual("..".utf8)
+  }
+
+  private func isProgram(_ path: [UInt8]) -> Bool {
+    let status = try? path.withCPath { path throws(Errno) in
+      try Descriptor.open(path, O_PATH).status()
+    }
+    guard let status else { return false }
+    return status.kind == .regular && status.permissions & 0o111 != 0
+  }
+}

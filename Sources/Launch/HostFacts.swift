@@ -1,0 +1,53 @@
+// What is looked up outside for the inside: the host's root directory, GNUstep's configuration, the
+// caller's display.
+internal import Glibc
+internal import LinuxKit
+internal import Paths
+
+extension HostTree {
+  /// What this host has.
+  static func current() -> HostTree {
+    var entries: [Entry] = []
+    if let root = try? Walker.open(path: [UInt8(ascii: "/")]) {
+      for name in names.map({ Array($0.utf8) }) {
+        guard let kind = try? root.status(of: name).kind else { continue }
+        let target = kind == .symbolicLink ? try? root.readLink(name) : nil
+        entries.append(Entry(name: name, linkTarget: target))
+      }
+    }
+    let configuration = contents(of: Array("/etc/GNUstep/GNUstep.conf".utf8))
+    return HostTree(entries: entries, gnustepConfiguration: configuration ?? [])
+  }
+}
+
+/// The display that the caller has, with its key.
+func callersDisplay(
+  _ environment: [[UInt8]]
+) throws(LaunchError) -> (Display, keys: [UInt8]) {
+  func value(of name: String) -> [UInt8]? {
+    let prefix = Array("\(name)=".utf8)
+    return environment.first { $0.starts(with: prefix) }.map { Array($0.dropFirst(prefix.count)) }
+  }
+  guard let text = value(of: "DISPLAY"), !text.isEmpty else {
+    throw LaunchError(.ours, "--allow x11: DISPLAY is not set")
+  }
+  guard let display = Display(text) else {
+    throw LaunchError(
+      .ours,
+      "--allow x11: DISPLAY is '\(text.printable)'; expected a server of this machine, such as :0")
+  }
+  guard (try? canonicalPath(display.socket)) != nil else {
+    throw LaunchError(
+      .ours, "--allow x11: there is no X server at \(display.socket.printable)")
+  }
+  let usual = value(of: "HOME").map { $0 + Array("/.Xauthority".utf8) }
+  let keys = (value(of: "XAUTHORITY") ?? usual).flatMap(contents(of:)) ?? []
+  return (display, keys: DisplayKeys.file(for: display, from: keys))
+}
+
+/// A small file of the host's or of the caller's; nil if it cannot be read.
+private func contents(of path: [UInt8]) -> [UInt8]? {
+  try? path.withCPath { path throws(Errno) in
+    try Descriptor.open(path, O_RDONLY).readToEnd(atMost: 1 << 20)
+  }
+}

@@ -1,0 +1,132 @@
+// Running a program in a container: mount the view, decide what the program sees, start it through
+// bubblewrap, watch over it, and leave everything as it was.
+//
+// It fails closed: whatever cannot be set up, nothing runs.
+public import Containers
+public import LinuxKit
+internal import Paths
+
+/// Running programs in containers.
+public enum Launch {
+  /// Runs a command in the container whose directory is `container`, and waits for its end.
+  ///
+  /// Without a command the bundle's executable is run. The program dies with the calling thread.
+  /// HUP, INT and TERM are passed on to it.
+  public static func run(
+    _ container: borrowing Descriptor, _ record: ContainerRecord,
+    _ configuration: ViewConfiguration, command: [[UInt8]], _ options: RunOptions
+  ) throws(LaunchError) -> RunOutcome {
+    let request = try Request(record, command, options)
+    let signals = try watchedSignals()
+    let directory = try RunDirectory(environment: options.environment)
+    directory.sweep()
+    let name = viewName(of: container, record, options)
+    let lease = try ViewLease(container, configuration, named: name, in: directory)
+    let result = Result { () throws(LaunchError) in
+      try run(request, view: lease.path, daemon: lease.daemon, stage: directory.stage, signals)
+    }
+    let remarks = lease.end(in: directory)
+    return RunOutcome(status: try result.get(), remarks: remarks)
+  }
+
+  /// Unmounts what runs that were killed have left mounted.
+  ///
+  /// Every command that looks at what is mounted may call it first; what is in use stays.
+  public static func sweep(environment: [[UInt8]]) {
+    guard let directory = try? RunDirectory(environment: environment) else { return }
+    directory.sweep()
+  }
+
+  private static func run(
+    _ request: Request, view: [UInt8], daemon: Int32, stage: [UInt8],
+    _ signals: borrowing BlockedSignals
+  ) throws(LaunchError) -> Int32 {
+    let sandbox = try request.sandbox(view: view, stage: stage)
+    try checkExecution(of: sandbox)
+    try CommandLookup(sandbox).check(sandbox.command[0], path: sandbox.searchPath)
+    guard let daemon = ProcessHandle(pid: daemon) else { throw daemonDied }
+    let run = try RunningSandbox(sandbox, bubblewrap: request.bubblewrap)
+    return try run.wait(signals, daemon)
+  }
+}
+
+/// What a run was asked for, checked before anything is mounted.
+private struct Request {
+  let bubblewrap: [UInt8]
+  let record: ContainerRecord
+  let command: [[UInt8]]
+  let options: RunOptions
+  let display: (Display, keys: [UInt8])?
+
+  init(
+    _ record: ContainerRecord, _ command: [[UInt8]], _ options: RunOptions
+  ) throws(LaunchError) {
+    bubblewrap = try findBubblewrap()
+    try refuseWithoutUserNamespaces()
+    if isPrivileged(), record.ownerUID == 0 {
+      throw LaunchError(
+        .ours, "\(record.identifier) belongs to root, and no app runs as root; install it again")
+    }
+    self.command = try Self.command(command, of: record)
+    self.record = record
+    self.options = options
+    display = options.allowed.contains(.x11) ? try callersDisplay(options.environment) : nil
+  }
+
+  private static func command(
+    _ command: [[UInt8]], of record: ContainerRecord
+  ) throws(LaunchError) -> [[UInt8]] {
+    if let word = command.first {
+      if word.isEmpty { throw LaunchError(.notFound, "the command is empty") }
+      return command
+    }
+    guard !record.bundleName.isEmpty, !record.executable.isEmpty else {
+      throw LaunchError(
+        .ours, "\(record.identifier) has no bundle to run: give a command behind --")
+    }
+    let slash = [UInt8(ascii: "/")]
+    return [Sandbox.home + slash + record.bundleName + slash + record.executable]
+  }
+
+  func sandbox(view: [UInt8], stage: [UInt8]) throws(LaunchError) -> Sandbox {
+    let table: EnvironmentTable
+    do throws(EnvironmentTableError) {
+      table = try EnvironmentTable(EnvironmentTable.shipped)
+    } catch {
+      preconditionFailure("the shipped table is one: \(error)")
+    }
+    let isRoot = isPrivileged()
+    return Sandbox(
+      uid: isRoot ? record.ownerUID : effectiveUID(),
+      gid: isRoot ? record.ownerGID : effectiveGID(),
+      isStartedByRoot: isRoot, bundleName: record.bundleName, view: view, stage: stage,
+      command: command, callerEnvironment: options.environment, environmentTable: table,
+      host: HostTree.current(), display: display,
+      allowsUserNamespaces: options.allowed.contains(.userns))
+  }
+}
+
+/// The name of a container's view: the identifier, if that can mean no other container.
+private func viewName(
+  of container: borrowing Descriptor, _ record: ContainerRecord, _ options: RunOptions
+) -> [UInt8] {
+  guard let identity = try? container.status().identity else { return record.identifier.bytes }
+  if let store = options.defaultStore {
+    let usual = store + Array("/containers/".utf8) + record.identifier.bytes
+    if let other = try? Walker.open(path: usual).status().identity,
+      other.inode == identity.inode, other.device == identity.device
+    {
+      return record.identifier.bytes
+    }
+  }
+  let number = String(identity.device, radix: 16) + "-" + String(identity.inode, radix: 16)
+  return record.identifier.bytes + Array("@\(number)".utf8)
+}
+
+private func watchedSignals() throws(LaunchError) -> BlockedSignals {
+  do throws(Errno) {
+    return try BlockedSignals()
+  } catch {
+    throw LaunchError(.ours, "cannot wait for signals: \(error.message)")
+  }
+}

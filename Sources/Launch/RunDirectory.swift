@@ -1,0 +1,108 @@
+// Where the runs of one person meet: the views that they mounted, the locks of those who use them,
+// and the directory over which each prepares its namespace.
+//
+// Nobody else can write there. A view's directory has the container's identifier as its name, and
+// two files beside it that are locked: `@gate` while the view is being mounted or unmounted, and
+// `@runs` by everybody who uses it. The kernel gives the locks back when a run is killed.
+internal import Glibc
+internal import LinuxKit
+internal import Paths
+
+/// `/run/sandboxfs`, or that of an ordinary user.
+struct RunDirectory: ~Copyable {
+  /// The path of it.
+  let path: [UInt8]
+  /// The directory of the views.
+  let views: Walker
+
+  /// The path of the directory that each run covers in its own namespace.
+  var stage: [UInt8] { path + Array("/stage".utf8) }
+
+  /// The path of a view's mount point.
+  func mountPoint(of name: [UInt8]) -> [UInt8] { path + Array("/views/".utf8) + name }
+
+  /// Opens the caller's, made as needed.
+  init(environment: [[UInt8]]) throws(LaunchError) {
+    let parent = try Self.parent(environment)
+    views = try Self.openViews(in: parent)
+    path = parent + Array("/sandboxfs".utf8)
+  }
+
+  private static func openViews(in parent: [UInt8]) throws(LaunchError) -> Walker {
+    do throws(Errno) {
+      // The app's uid passes through root's to its stage, and can list neither.
+      let base = try Walker.open(path: parent).enterOrCreate(
+        Array("sandboxfs".utf8), mode: isPrivileged() ? 0o711 : 0o700)
+      guard try base.status().ownerUID == effectiveUID() else { throw .notPermitted }
+      _ = try base.enterOrCreate(Array("stage".utf8), mode: 0o700)
+      return try base.enterOrCreate(Array("views".utf8), mode: 0o700)
+    } catch {
+      throw LaunchError(.ours, "cannot use \(parent.printable)/sandboxfs: \(error.message)")
+    }
+  }
+
+  /// Where it lies: what the system gives each user until the next boot, else below the home.
+  private static func parent(_ environment: [[UInt8]]) throws(LaunchError) -> [UInt8] {
+    if isPrivileged() { return Array("/run".utf8) }
+    let candidates = [
+      value(of: "XDG_RUNTIME_DIR", in: environment),
+      Array("/run/user/\(effectiveUID())".utf8),
+    ]
+    for path in candidates.compactMap({ $0 }) where path.first == UInt8(ascii: "/") {
+      let status = try? Walker.open(path: path).status()
+      if status?.ownerUID == effectiveUID() { return path }
+    }
+    guard let home = value(of: "HOME", in: environment), home.first == UInt8(ascii: "/") else {
+      throw LaunchError(.ours, "there is no place for its view: set XDG_RUNTIME_DIR or HOME")
+    }
+    do throws(Errno) {
+      var place = try Walker.open(path: home)
+      for name in [".local", "state"] {
+        place = try place.enterOrCreate(Array(name.utf8), mode: 0o700)
+      }
+    } catch {
+      throw LaunchError(.ours, "cannot make .local/state in \(home.printable): \(error.message)")
+    }
+    return home + Array("/.local/state".utf8)
+  }
+
+  private static func value(of name: String, in environment: [[UInt8]]) -> [UInt8]? {
+    let prefix = Array("\(name)=".utf8)
+    return environment.first { $0.starts(with: prefix) }.map { Array($0.dropFirst(prefix.count)) }
+  }
+
+  /// Makes the directory on which a view is mounted.
+  func makeMountPoint(of name: [UInt8]) throws(Errno) {
+    do throws(Errno) {
+      _ = try views.createDirectory(name, mode: 0o700)
+    } catch .exists {
+      // It is left from a run that was killed, or the view is mounted on it.
+    }
+  }
+
+  /// Opens one of a view's two lock files.
+  func openLock(_ kind: LockKind, of name: [UInt8]) throws(Errno) -> Descriptor {
+    try views.open(name + Array(kind.rawValue.utf8), O_RDWR | O_CREAT, mode: 0o600)
+  }
+
+  /// Waits for one of a view's two locks.
+  func lock(
+    _ kind: LockKind, _ mode: Descriptor.LockMode, of name: [UInt8]
+  ) throws(LaunchError) -> Descriptor {
+    do throws(Errno) {
+      let lock = try openLock(kind, of: name)
+      try lock.lock(mode)
+      return lock
+    } catch {
+      throw LaunchError(.ours, "cannot lock the view of \(name.printable): \(error.message)")
+    }
+  }
+
+  /// What a lock file is for.
+  enum LockKind: String {
+    /// Held alone while the view is being mounted or unmounted.
+    case gate = "@gate"
+    /// Held by all runs that use the view.
+    case runs = "@runs"
+  }
+}

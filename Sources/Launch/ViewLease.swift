@@ -1,0 +1,142 @@
+// The view of a run: mounted by the first that needs it, shared by all, unmounted by the last.
+internal import Containers
+internal import LinuxKit
+internal import Mounting
+internal import Paths
+
+/// A share in a mounted view.
+///
+/// A view that a person has mounted elsewhere is used too: root binds it, and an ordinary user's
+/// has only that one place.
+struct ViewLease: ~Copyable {
+  /// Where the view is.
+  let path: [UInt8]
+  /// The daemon that serves it.
+  let daemon: Int32
+  private let name: [UInt8]
+  private let configuration: ViewConfiguration
+  private var runs: Descriptor?
+
+  /// Mounts the view if no other run has, and joins those who use it.
+  init(
+    _ container: borrowing Descriptor, _ configuration: ViewConfiguration, named name: [UInt8],
+    in directory: borrowing RunDirectory
+  ) throws(LaunchError) {
+    let gate = try directory.lock(.gate, .exclusive, of: name)
+    let view: (path: [UInt8], daemon: Int32)
+    do throws(MountError) {
+      view = try mountedView(container, configuration, named: name, in: directory)
+    } catch {
+      throw LaunchError(.ours, error.message)
+    }
+    // Nobody has this lock alone without having the gate as well, so it is there at once.
+    runs = try directory.lock(.runs, .shared, of: name)
+    _ = consume gate
+    (path, daemon) = view
+    self.name = name
+    self.configuration = configuration
+  }
+
+  /// Leaves; the last one empties what goes at exit, and unmounts.
+  ///
+  /// Returns what could not be done, a line each.
+  consuming func end(in directory: borrowing RunDirectory) -> [String] {
+    runs = nil
+    do throws(LaunchError) {
+      let gate = try directory.lock(.gate, .exclusive, of: name)
+      let remarks = try directory.takeDownUnlessUsed(name, emptying: configuration)
+      _ = consume gate
+      return remarks
+    } catch {
+      return [error.message]
+    }
+  }
+}
+
+/// The view that is mounted, or a new one.
+private func mountedView(
+  _ container: borrowing Descriptor, _ configuration: ViewConfiguration, named name: [UInt8],
+  in directory: borrowing RunDirectory
+) throws(MountError) -> (path: [UInt8], daemon: Int32) {
+  let place = directory.mountPoint(of: name)
+  if let status = try DaemonStatus.ask(container),
+    let entry = try wholeMounts(of: status.device).last(where: {
+      $0.mountPoint == place || !isPrivileged()
+    })
+  {
+    return (entry.mountPoint, status.pid)
+  }
+  do throws(Errno) {
+    try directory.makeMountPoint(of: name)
+  } catch {
+    throw MountError(.system, "cannot make \(place.printable): \(error.message)")
+  }
+  let view = try ViewMounts.mount(container, configuration, at: place)
+  return (view.target, view.daemon)
+}
+
+/// The mounts of all of a file system in our namespace.
+private func wholeMounts(of device: DeviceNumber) throws(MountError) -> [MountEntry] {
+  do throws(Errno) {
+    return try MountTable.read().entries.filter { $0.device == device && $0.isWhole }
+  } catch {
+    throw MountError(.system, "cannot read what is mounted: \(error.message)")
+  }
+}
+
+extension MountEntry {
+  /// Whether it shows all of its file system.
+  fileprivate var isWhole: Bool { root == [UInt8(ascii: "/")] }
+}
+
+extension RunDirectory {
+  /// Unmounts the views whose runs were killed together with whoever should have unmounted them.
+  ///
+  /// What is in use, or in doubt, stays.
+  func sweep() {
+    guard let entries = try? views.entries() else { return }
+    for entry in entries where entry.kind == .directory {
+      guard let gate = try? openLock(.gate, of: entry.name),
+        (try? gate.tryLock(.exclusive)) == true
+      else { continue }
+      _ = try? takeDownUnlessUsed(entry.name, emptying: nil)
+      _ = consume gate
+    }
+  }
+
+  /// Unmounts a view that no run uses; the caller has the gate.
+  ///
+  /// Empties what goes at exit, if this is the last mount of the view and `configuration` says what
+  /// that is. Returns what could not be done, a line each.
+  fileprivate func takeDownUnlessUsed(
+    _ name: [UInt8], emptying configuration: ViewConfiguration?
+  ) throws(LaunchError) -> [String] {
+    let path = mountPoint(of: name)
+    do throws(Errno) {
+      let runs = try openLock(.runs, of: name)
+      guard try runs.tryLock(.exclusive) else { return [] }
+      let table = try MountTable.read()
+      guard let entry = table.topmost(at: path) else { return [] }
+      let isDead = isDead(path)
+      let isLast = table.entries.count { $0.device == entry.device && $0.isWhole } == 1
+      var remarks: [String] = []
+      if let configuration, isLast, !isDead {
+        remarks += emptyAtExit(view: path, configuration)
+      }
+      remarks += unmount(path, isDead ? .lazy : [])
+      try? views.removeDirectory(name)
+      return remarks
+    } catch {
+      throw LaunchError(.ours, "cannot unmount the view at \(path.printable): \(error.message)")
+    }
+  }
+
+  private func unmount(_ path: [UInt8], _ settings: UnmountSettings) -> [String] {
+    do throws(MountError) {
+      try ViewMounts.unmount(path, settings)
+      return []
+    } catch {
+      return ["its view stays mounted: \(error.message)"]
+    }
+  }
+}
