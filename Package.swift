@@ -54,7 +54,7 @@ let package = Package(
     pure("Arguments", ["Paths"]),
 
     edge("LinuxKit", ["CLinux"]),
-    edge("FuseKit", ["CFuse3", "LinuxKit"]),
+    edge("FuseKit", ["CFuse3", "CLinux", "LinuxKit"]),
     edge("Store", ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit"]),
     edge("View", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit"]),
     edge("Mounting", ["Paths", "Containers", "LinuxKit", "Store", "CMount"]),

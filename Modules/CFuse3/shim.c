@@ -1,1 +1,168 @@
 #include "CFuse3.h"
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+// The parts of the kernel's protocol that are patched here; layouts as in
+// include/uapi/linux/fuse.h, which promises never to change them.
+struct in_header {
+  uint32_t length, opcode;
+  uint64_t unique, node;
+  uint32_t uid, gid, pid;
+  uint16_t extension_length, padding;
+};
+struct init_in {
+  uint32_t major, minor, max_readahead, flags, flags2;
+};
+struct out_header {
+  uint32_t length;
+  int32_t error;
+  uint64_t unique;
+};
+struct init_out {
+  uint32_t major, minor, max_readahead, flags;
+  uint16_t max_background, congestion_threshold;
+  uint32_t max_write, time_granularity;
+  uint16_t max_pages, map_alignment;
+  uint32_t flags2, max_stack_depth;
+  uint16_t request_timeout, unused[11];
+};
+struct attributes_out {
+  uint64_t ino, size, blocks, atime, mtime, ctime;
+  uint32_t atime_nanoseconds, mtime_nanoseconds, ctime_nanoseconds;
+  uint32_t mode, links, uid, gid, device, block_size, flags;
+};
+struct entry_out {
+  uint64_t node, generation, entry_valid, attributes_valid;
+  uint32_t entry_valid_nanoseconds, attributes_valid_nanoseconds;
+  struct attributes_out attributes;
+};
+struct open_out {
+  uint64_t handle;
+  uint32_t flags;
+  int32_t backing;
+};
+_Static_assert(sizeof(struct init_out) == 64, "fuse_init_out");
+_Static_assert(sizeof(struct entry_out) == 128, "fuse_entry_out");
+_Static_assert(sizeof(struct open_out) == 16, "fuse_open_out");
+
+enum { OPCODE_INIT = 26 };
+#define INIT_EXTENSION (UINT64_C(1) << 30)
+
+static void note_init(struct cfuse_context *context, const void *message, ssize_t count) {
+  if (count < (ssize_t)(sizeof(struct in_header) + offsetof(struct init_in, flags2))) return;
+  const struct in_header *header = message;
+  if (header->opcode != OPCODE_INIT) return;
+  const struct init_in *init = (const void *)(header + 1);
+  context->init_request = header->unique;
+  context->offered_flags = init->flags;
+  if ((init->flags & INIT_EXTENSION) &&
+      count >= (ssize_t)(sizeof(struct in_header) + sizeof(struct init_in)))
+    context->offered_flags |= (uint64_t)init->flags2 << 32;
+}
+
+static ssize_t transport_read(int device, void *buffer, size_t size, void *user) {
+  struct cfuse_context *context = user;
+  // A kill while the kernel copies into a page that is absent would end that request with EIO.
+  static __thread void *populated;
+  if (populated != buffer) {
+    uintptr_t start = ((uintptr_t)buffer + 4095) & ~(uintptr_t)4095;
+    uintptr_t end = ((uintptr_t)buffer + size) & ~(uintptr_t)4095;
+    if (end > start) madvise((void *)start, end - start, MADV_POPULATE_WRITE);
+    populated = buffer;
+  }
+  ssize_t count = read(device, buffer, size);
+  if (__builtin_expect(!context->init_answered, 0)) note_init(context, buffer, count);
+  return count;
+}
+
+static ssize_t transport_writev(int device, struct iovec *parts, int count, void *user) {
+  struct cfuse_context *context = user;
+  if (__builtin_expect(context->init_answered, 1) || count != 2) return writev(device, parts, count);
+  struct out_header *header = parts[0].iov_base;
+  if (header->unique != context->init_request || header->error != 0 ||
+      parts[1].iov_len != sizeof(struct init_out))
+    return writev(device, parts, count);
+  struct init_out answer;
+  memcpy(&answer, parts[1].iov_base, sizeof answer);
+  uint64_t flags = answer.flags | (uint64_t)answer.flags2 << 32;
+  flags |= context->wanted_flags & context->offered_flags;
+  answer.flags = (uint32_t)(flags | INIT_EXTENSION);
+  answer.flags2 = (uint32_t)(flags >> 32);
+  context->agreed_flags = flags;
+  context->init_answered = 1;
+  struct iovec patched[2] = {parts[0], {&answer, sizeof answer}};
+  return writev(device, patched, 2);
+}
+
+static ssize_t transport_splice(int from, off_t *from_offset, int to, off_t *to_offset,
+                                size_t length, unsigned flags, void *user) {
+  (void)user;
+  return splice(from, from_offset, to, to_offset, length, flags);
+}
+
+struct fuse_session *cfuse_session_new(const char *option, const struct fuse_lowlevel_ops *operations,
+                                       struct cfuse_context *context) {
+  char *arguments[] = {(char *)"sandboxfs-view", (char *)"-o", (char *)option, NULL};
+  struct fuse_args args = FUSE_ARGS_INIT(option[0] ? 3 : 1, arguments);
+  return fuse_session_new(&args, operations, sizeof *operations, context);
+}
+
+int cfuse_session_install_transport(struct fuse_session *session, struct cfuse_context *context) {
+  (void)context;
+  struct fuse_custom_io io = {.writev = transport_writev,
+                              .read = transport_read,
+                              .splice_receive = transport_splice,
+                              .splice_send = transport_splice};
+  return fuse_session_custom_io(session, &io, fuse_session_fd(session));
+}
+
+int cfuse_session_pump(struct fuse_session *session) {
+  struct fuse_buf buffer = {0};
+  int count = fuse_session_receive_buf(session, &buffer);
+  if (count > 0) fuse_session_process_buf(session, &buffer);
+  free(buffer.mem);
+  return count < 0 ? count : count == 0 ? -ENODEV : 0;
+}
+
+int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle) {
+  struct fuse_loop_config *config = fuse_loop_cfg_create();
+  fuse_loop_cfg_set_clone_fd(config, 1);
+  fuse_loop_cfg_set_max_threads(config, threads);
+  fuse_loop_cfg_set_idle_threads(config, idle);
+  int result = fuse_session_loop_mt(session, config);
+  fuse_loop_cfg_destroy(config);
+  return result;
+}
+
+int cfuse_reply_open(fuse_req_t request, uint64_t handle, uint32_t flags) {
+  struct open_out answer = {handle, flags, 0};
+  return fuse_reply_buf(request, (const char *)&answer, sizeof answer);
+}
+
+int cfuse_reply_create(fuse_req_t request, const struct fuse_entry_param *entry, uint64_t handle,
+                       uint32_t flags) {
+  const struct stat *status = &entry->attr;
+  struct {
+    struct entry_out entry;
+    struct open_out open;
+  } answer = {
+      .entry = {.node = entry->ino,
+                .generation = entry->generation,
+                .entry_valid = (uint64_t)entry->entry_timeout,
+                .attributes_valid = (uint64_t)entry->attr_timeout,
+                .attributes = {status->st_ino, (uint64_t)status->st_size,
+                               (uint64_t)status->st_blocks, (uint64_t)status->st_atim.tv_sec,
+                               (uint64_t)status->st_mtim.tv_sec, (uint64_t)status->st_ctim.tv_sec,
+                               (uint32_t)status->st_atim.tv_nsec, (uint32_t)status->st_mtim.tv_nsec,
+                               (uint32_t)status->st_ctim.tv_nsec, status->st_mode,
+                               (uint32_t)status->st_nlink, status->st_uid, status->st_gid,
+                               (uint32_t)status->st_rdev, (uint32_t)status->st_blksize, 0}},
+      .open = {handle, flags, 0},
+  };
+  return fuse_reply_buf(request, (const char *)&answer, sizeof answer);
+}

@@ -1,7 +1,10 @@
 #include "CLinux_files.h"
 #include <linux/fs.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 int clinux_openat2(int directory, const char *path, uint64_t flags, uint64_t mode,
                    uint64_t resolve) {
@@ -29,4 +32,62 @@ int clinux_clone(int to, int from) { return ioctl(to, FICLONE, from); }
 
 long clinux_readlinkat(int directory, const char *path, void *buffer, unsigned long size) {
   return readlinkat(directory, path, buffer, size);
+}
+
+int clinux_status(int directory, const char *path, struct clinux_status *status) {
+  struct statx x;
+  int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | (path[0] ? 0 : AT_EMPTY_PATH);
+  if (statx(directory, path, flags, STATX_BASIC_STATS | STATX_BTIME, &x) != 0) return -1;
+  status->attributes = (struct stat){
+      .st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
+      .st_ino = x.stx_ino,
+      .st_mode = x.stx_mode,
+      .st_nlink = x.stx_nlink,
+      .st_uid = x.stx_uid,
+      .st_gid = x.stx_gid,
+      .st_rdev = makedev(x.stx_rdev_major, x.stx_rdev_minor),
+      .st_size = (off_t)x.stx_size,
+      .st_blksize = x.stx_blksize,
+      .st_blocks = (blkcnt_t)x.stx_blocks,
+      .st_atim = {x.stx_atime.tv_sec, x.stx_atime.tv_nsec},
+      .st_mtim = {x.stx_mtime.tv_sec, x.stx_mtime.tv_nsec},
+      .st_ctim = {x.stx_ctime.tv_sec, x.stx_ctime.tv_nsec},
+  };
+  status->birth_nanoseconds = 0;
+  if (x.stx_mask & STATX_BTIME)
+    status->birth_nanoseconds =
+        (uint64_t)x.stx_btime.tv_sec * UINT64_C(1000000000) + x.stx_btime.tv_nsec;
+  return 0;
+}
+
+int clinux_renameat2(int from, const char *old_name, int to, const char *new_name, unsigned flags) {
+  return (int)syscall(SYS_renameat2, from, old_name, to, new_name, flags);
+}
+
+void clinux_descriptor_path(int descriptor, char path[CLINUX_DESCRIPTOR_PATH_SIZE]) {
+  static const char prefix[] = "/proc/self/fd/";
+  char digits[12];
+  int count = 0;
+  unsigned value = descriptor < 0 ? 0 : (unsigned)descriptor;
+  do digits[count++] = (char)('0' + value % 10); while (value /= 10);
+  char *end = path;
+  for (const char *p = prefix; *p; p++) *end++ = *p;
+  while (count) *end++ = digits[--count];
+  *end = 0;
+}
+
+static pthread_key_t buffer_key;
+static pthread_once_t buffer_once = PTHREAD_ONCE_INIT;
+static void release_buffer(void *buffer) { munmap(buffer, CLINUX_THREAD_BUFFER_SIZE); }
+static void create_buffer_key(void) { pthread_key_create(&buffer_key, release_buffer); }
+
+void *clinux_thread_buffer(void) {
+  pthread_once(&buffer_once, create_buffer_key);
+  void *buffer = pthread_getspecific(buffer_key);
+  if (buffer) return buffer;
+  buffer = mmap(NULL, CLINUX_THREAD_BUFFER_SIZE, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (buffer == MAP_FAILED) return NULL;
+  pthread_setspecific(buffer_key, buffer);
+  return buffer;
 }

@@ -55,3 +55,11 @@ public struct Descriptor: ~Copyable, Sendable {
     Descriptor(owning: try retrying { clinux_openat(AT_FDCWD, path, flags | O_CLOEXEC, mode) })
   }
 }
+
+/// Flags of open(2) that every room needs.
+public enum Flags {
+  /// A directory, for reading; a symbolic link is refused.
+  public static var directory: CInt { O_RDONLY | O_DIRECTORY | O_NOFOLLOW }
+  /// A file that only carries a lock, made if it is not there.
+  public static var lockFile: CInt { O_RDWR | O_CREAT | O_NOFOLLOW }
+}

@@ -25,6 +25,18 @@ extension Errno {
   public static var notPermitted: Errno { Errno(EPERM) }
   /// ENOENT.
   public static var noEntry: Errno { Errno(ENOENT) }
+  /// ENOMEM.
+  public static var noMemory: Errno { Errno(ENOMEM) }
+  /// EBADF.
+  public static var badDescriptor: Errno { Errno(EBADF) }
+  /// ENFILE.
+  public static var fileTableOverflow: Errno { Errno(ENFILE) }
+  /// ENODATA.
+  public static var noData: Errno { Errno(ENODATA) }
+  /// EMFILE.
+  public static var tooManyOpenFiles: Errno { Errno(EMFILE) }
+  /// EWOULDBLOCK.
+  public static var wouldBlock: Errno { Errno(EWOULDBLOCK) }
   /// EIO.
   public static var inputOutput: Errno { Errno(EIO) }
   /// EACCES.

@@ -1,4 +1,53 @@
-// The only place that knows which libfuse this is.
+// The only place that knows which libfuse this is: 3.14 to 3.18 at compile time.
+//
+// Several of these are plain functions in one release and macros in the next, so all of them are
+// called through here. The transport is ours: every byte from and to /dev/fuse passes cfuse_read
+// and cfuse_writev, where the answer to INIT gets what libfuse 3.14 forgets to negotiate.
 #pragma once
 #define FUSE_USE_VERSION 314
 #include <fuse3/fuse_lowlevel.h>
+#include <stdint.h>
+
+/// FUSE_INIT flags as in the kernel's include/uapi/linux/fuse.h.
+#define CFUSE_PARALLEL_DIROPS (1ull << 18)
+#define CFUSE_HANDLE_KILLPRIV_V2 (1ull << 28)
+
+/// FOPEN_* flags as in the same header.
+#define CFUSE_FOPEN_KEEP_CACHE (1u << 1)
+#define CFUSE_FOPEN_CACHE_DIR (1u << 3)
+
+/// What hangs on one session: libfuse hands a pointer to it to every callback.
+struct cfuse_context {
+  /// The file system, unretained.
+  void *owner;
+  /// INIT flags that are added to the answer if the kernel offered them.
+  uint64_t wanted_flags;
+  /// What the kernel offered, and what it was answered.
+  uint64_t offered_flags;
+  uint64_t agreed_flags;
+  /// The request number of INIT, until it has been answered.
+  uint64_t init_request;
+  int init_answered;
+};
+
+/// A session over `operations`, or NULL. `option` is one -o string.
+struct fuse_session *cfuse_session_new(const char *option, const struct fuse_lowlevel_ops *operations,
+                                       struct cfuse_context *context);
+/// Puts our transport between libfuse and the mounted session's descriptor. 0 or -errno.
+int cfuse_session_install_transport(struct fuse_session *session, struct cfuse_context *context);
+/// Receives and answers one request on this thread. 0, or -errno.
+int cfuse_session_pump(struct fuse_session *session);
+/// Serves with `threads` loop threads, of which `idle` are kept, until the kernel ends the
+/// connection. 0, or -errno.
+int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle);
+
+/// Answers OPEN. 0, or -errno if the kernel no longer waits.
+int cfuse_reply_open(fuse_req_t request, uint64_t handle, uint32_t flags);
+/// Answers CREATE.
+int cfuse_reply_create(fuse_req_t request, const struct fuse_entry_param *entry, uint64_t handle,
+                       uint32_t flags);
+
+/// The context that a request belongs to.
+static inline struct cfuse_context *cfuse_context_of(fuse_req_t request) {
+  return (struct cfuse_context *)fuse_req_userdata(request);
+}

@@ -38,3 +38,26 @@ int clinux_clone(int to, int from);
 
 /// readlinkat(2) into plain memory. The length of the target, -1 and errno on failure.
 long clinux_readlinkat(int directory, const char *path, void *buffer, unsigned long size);
+
+/// What statx(2) says, as a stat and the time of birth.
+struct clinux_status {
+  struct stat attributes;
+  /// Nanoseconds since 1970; 0 where the file system does not keep it.
+  uint64_t birth_nanoseconds;
+};
+
+/// statx(2) of `path` below `directory`, or of `directory` itself where `path` is empty. A symbolic
+/// link is never followed. -1 and errno on failure.
+int clinux_status(int directory, const char *path, struct clinux_status *status);
+
+/// renameat2(2). -1 and errno on failure.
+int clinux_renameat2(int from, const char *old_name, int to, const char *new_name, unsigned flags);
+
+/// The length of "/proc/self/fd/" and the longest number, with its NUL.
+#define CLINUX_DESCRIPTOR_PATH_SIZE 32
+/// Writes "/proc/self/fd/N": the way to open, chmod or list the xattrs of an O_PATH descriptor.
+void clinux_descriptor_path(int descriptor, char path[CLINUX_DESCRIPTOR_PATH_SIZE]);
+
+/// A buffer of CLINUX_THREAD_BUFFER_SIZE bytes that belongs to this thread until its end, or NULL.
+#define CLINUX_THREAD_BUFFER_SIZE ((1 << 20) + 4096)
+void *clinux_thread_buffer(void);

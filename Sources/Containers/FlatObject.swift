@@ -1,12 +1,58 @@
-// The little of JSON that the control socket's answers need: one object of strings and plain words.
+// The little of JSON that the control socket needs: one object of strings and plain words a line.
 
 /// The members of a JSON object whose values are strings, numbers, true, false or null.
 ///
 /// A string's value is its bytes, its escapes undone; another's are the bytes that stand there.
 /// nil for anything else, nested values too.
-func flatObject(_ text: [UInt8]) -> [String: [UInt8]]? {
+public func flatObject(_ text: [UInt8]) -> [String: [UInt8]]? {
   var reader = FlatObjectReader(rest: text[...])
   return reader.object()
+}
+
+/// A JSON object on one line, of strings and numbers, in the order given.
+///
+/// Bytes that are no text of ASCII's become the characters of the same number, as in Latin-1, so
+/// that any byte of a path survives in valid JSON.
+public struct FlatObjectWriter {
+  private var text: [UInt8] = [UInt8(ascii: "{")]
+
+  /// An object without members.
+  public init() {}
+
+  /// Adds a member whose value is a string.
+  public mutating func add(_ name: StaticString, _ value: some Sequence<UInt8>) {
+    addName(name)
+    addString(value)
+  }
+
+  /// Adds a member whose value is a number.
+  public mutating func add(_ name: StaticString, _ value: Int) {
+    addName(name)
+    text += Array(String(value).utf8)
+  }
+
+  /// The line, without its end.
+  public var line: [UInt8] { text + [UInt8(ascii: "}")] }
+
+  private mutating func addName(_ name: StaticString) {
+    if text.count > 1 { text.append(UInt8(ascii: ",")) }
+    addString(name.description.utf8)
+    text.append(UInt8(ascii: ":"))
+  }
+
+  private mutating func addString(_ bytes: some Sequence<UInt8>) {
+    text.append(UInt8(ascii: "\""))
+    for byte in bytes {
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"): text += [UInt8(ascii: "\\"), byte]
+      case 0x20..<0x7F: text.append(byte)
+      default:
+        let digits = String(byte, radix: 16)
+        text += Array((digits.count == 1 ? "\\u000" : "\\u00").utf8) + Array(digits.utf8)
+      }
+    }
+    text.append(UInt8(ascii: "\""))
+  }
 }
 
 private struct FlatObjectReader {

@@ -1,0 +1,112 @@
+#include "CLinux_daemon.h"
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int clinux_mount(const char *source, const char *target, const char *type, unsigned long flags,
+                 const char *data) {
+  return mount(source, target, type, flags, data);
+}
+
+long clinux_raise_open_files(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+  return limit.rlim_cur == RLIM_INFINITY ? 1 << 20 : (long)limit.rlim_cur;
+}
+
+int clinux_lock(int descriptor) { return flock(descriptor, LOCK_EX | LOCK_NB); }
+
+int clinux_listen(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  if (strlen(path) >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  strcpy(address.sun_path, path);
+  if (unlink(path) != 0 && errno != ENOENT) return -1;
+  int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listener < 0) return -1;
+  mode_t mask = umask(0177);
+  int result = bind(listener, (struct sockaddr *)&address, sizeof address);
+  umask(mask);
+  if (result != 0 || listen(listener, 16) != 0) {
+    int error = errno;
+    close(listener);
+    errno = error;
+    return -1;
+  }
+  return listener;
+}
+
+int clinux_accept(int listener, int timeout_ms, uid_t *uid) {
+  int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+  if (connection < 0) return -1;
+  struct timeval limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+      setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
+      getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    int error = errno;
+    close(connection);
+    errno = error;
+    return -1;
+  }
+  *uid = peer.uid;
+  return connection;
+}
+
+int clinux_block_signals(void) {
+  sigset_t blocked, awaited;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGHUP);
+  sigaddset(&blocked, SIGINT);
+  sigaddset(&blocked, SIGTERM);
+  sigaddset(&blocked, SIGPIPE);
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGTERM);
+  int error = pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+  if (error) {
+    errno = error;
+    return -1;
+  }
+  return signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int clinux_wait_two(int first, int second) {
+  struct pollfd files[2] = {{first, POLLIN, 0}, {second, POLLIN, 0}};
+  while (poll(files, 2, -1) < 0)
+    if (errno != EINTR) return -1;
+  return (files[0].revents ? 1 : 0) | (files[1].revents ? 2 : 0);
+}
+
+int clinux_start_thread(void *(*body)(void *), void *argument) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, 256 * 1024);
+  int error = pthread_create(&thread, &attributes, body, argument);
+  pthread_attr_destroy(&attributes);
+  return error;
+}
+
+void clinux_leave_session(void) {
+  setsid();
+  if (chdir("/") != 0) return;
+}
+
+_Noreturn void clinux_exit(int status) { _exit(status); }

@@ -1,0 +1,37 @@
+// What a daemon needs of the kernel: its device, its locks, its socket, its threads.
+#pragma once
+#include <stdint.h>
+#include <sys/types.h>
+
+/// mount(2). -1 and errno on failure.
+int clinux_mount(const char *source, const char *target, const char *type, unsigned long flags,
+                 const char *data);
+
+/// Raises the soft limit of open files to the hard one; the limit, or -1 and errno.
+long clinux_raise_open_files(void);
+
+/// flock(2) LOCK_EX | LOCK_NB. -1 and errno on failure.
+int clinux_lock(int descriptor);
+
+/// A listening Unix stream socket at `path`, of mode 0600, in place of what was there. -1 and errno
+/// on failure.
+int clinux_listen(const char *path);
+
+/// Accepts a connection whose reads and writes end after `timeout_ms`; says who is at the other end.
+/// -1 and errno on failure.
+int clinux_accept(int listener, int timeout_ms, uid_t *uid);
+
+/// Blocks HUP, INT, TERM and PIPE for this thread and those that it starts; a signalfd of TERM.
+int clinux_block_signals(void);
+
+/// Waits until either can be read: 1 for the first, 2 for the second, 3 for both; -1 and errno.
+int clinux_wait_two(int first, int second);
+
+/// Runs `body(argument)` on a detached thread. An error number, or 0.
+int clinux_start_thread(void *(*body)(void *), void *argument);
+
+/// A new session without a terminal, in `/`; never fails for a process that leads no group.
+void clinux_leave_session(void);
+
+/// _exit(2).
+_Noreturn void clinux_exit(int status);

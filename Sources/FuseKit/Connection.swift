@@ -1,0 +1,50 @@
+// INIT: what a file system wants of what the kernel offers.
+internal import CFuse3
+
+/// The terms of one connection, before they are agreed.
+public struct Connection {
+  /// A capability that libfuse itself negotiates.
+  public struct Capability: Sendable {
+    let bit: UInt32
+
+    /// POSIX ACLs are stored, inherited and enforced.
+    public static let posixACL = Capability(bit: UInt32(FUSE_CAP_POSIX_ACL))
+    /// The caller's umask comes with the request and is applied by us.
+    public static let rawMode = Capability(bit: UInt32(FUSE_CAP_DONT_MASK))
+    /// The kernel keeps symbolic links.
+    public static let symbolicLinkCache = Capability(bit: UInt32(FUSE_CAP_CACHE_SYMLINKS))
+    /// The kernel drops pages when attributes that it did not ask for have changed.
+    public static let automaticInvalidation = Capability(bit: UInt32(FUSE_CAP_AUTO_INVAL_DATA))
+    /// The kernel may ask for `.` and `..`, to answer file handles of nodes that it has forgotten.
+    public static let exportSupport = Capability(bit: UInt32(FUSE_CAP_EXPORT_SUPPORT))
+    /// Data moves through pipes.
+    public static let spliceRead = Capability(bit: UInt32(FUSE_CAP_SPLICE_READ))
+    /// OPEN carries O_TRUNC.
+    public static let atomicTruncate = Capability(bit: UInt32(FUSE_CAP_ATOMIC_O_TRUNC))
+  }
+
+  private let raw: UnsafeMutablePointer<fuse_conn_info>
+
+  init(_ raw: UnsafeMutablePointer<fuse_conn_info>) { self.raw = raw }
+
+  /// Wants a capability; false if the kernel does not offer it.
+  @discardableResult
+  public mutating func want(_ capability: Capability) -> Bool {
+    guard raw.pointee.capable & capability.bit != 0 else { return false }
+    raw.pointee.want |= capability.bit
+    return true
+  }
+
+  /// Does without a capability that libfuse would want by itself.
+  public mutating func refuse(_ capability: Capability) {
+    raw.pointee.want &= ~capability.bit
+  }
+
+  /// Asks for times to the nanosecond and for as much read-ahead as the kernel gives.
+  public mutating func useDefaults() {
+    raw.pointee.time_gran = 1
+    raw.pointee.max_readahead = 1 << 20
+    raw.pointee.max_background = 64
+    raw.pointee.congestion_threshold = 48
+  }
+}

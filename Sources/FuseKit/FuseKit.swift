@@ -1,1 +1,0 @@
-// The FuseKit target: its first files come with the commits that follow.

@@ -1,0 +1,69 @@
+// One connection to the kernel: made, mounted, answered its INIT, then served.
+//
+// Each step is apart, because a later worker serves what another process has mounted: mounting and
+// unmounting never happen inside `serve`.
+internal import CFuse3
+public import LinuxKit
+
+/// One FUSE connection.
+///
+/// Order of use: `init`, one of the `mount` calls, `answerInit` while the process has one thread,
+/// `serve`.
+public final class Session {
+  private let context: UnsafeMutablePointer<cfuse_context>
+  private let table: UnsafeMutablePointer<fuse_lowlevel_ops>
+  private let session: OpaquePointer
+  private let fileSystem: FileSystem
+
+  /// A session for `fileSystem`; `options` is libfuse's option string, for fusermount3 only.
+  ///
+  /// Throws EINVAL if libfuse refuses the options.
+  public init(_ fileSystem: FileSystem, options: String) throws(Errno) {
+    context = .allocate(capacity: 1)
+    context.initialize(to: cfuse_context())
+    context.pointee.owner = Unmanaged.passUnretained(fileSystem).toOpaque()
+    context.pointee.wanted_flags = CFUSE_PARALLEL_DIROPS | CFUSE_HANDLE_KILLPRIV_V2
+    table = .allocate(capacity: 1)
+    table.initialize(to: operations())
+    self.fileSystem = fileSystem
+    guard let session = cfuse_session_new(options, table, context) else { throw .invalid }
+    self.session = session
+  }
+
+  /// Takes /dev/fuse, open and already mounted.
+  public func adopt(_ device: CInt) throws(Errno) {
+    guard fuse_session_mount(session, "/dev/fd/\(device)") == 0 else { throw .inputOutput }
+    try installTransport()
+  }
+
+  /// Mounts through fusermount3, as an ordinary user.
+  ///
+  /// fusermount3 says on stderr what it refuses; this throws EPERM.
+  public func mountByHelper(at target: UnsafePointer<CChar>) throws(Errno) {
+    guard fuse_session_mount(session, target) == 0 else { throw .notPermitted }
+    try installTransport()
+  }
+
+  private func installTransport() throws(Errno) {
+    let result = cfuse_session_install_transport(session, context)
+    if result != 0 { throw Errno(-result) }
+  }
+
+  /// Receives and answers INIT on this thread.
+  ///
+  /// Throws ENODEV if the mount went away before.
+  public func answerInit() throws(Errno) {
+    while context.pointee.init_answered == 0 {
+      let result = cfuse_session_pump(session)
+      if result != 0 && result != -EINTR_CODE { throw Errno(-result) }
+    }
+  }
+
+  /// Serves until the kernel ends the connection, with `threads` loop threads of which `idle` stay.
+  public func serve(threads: UInt32, idle: UInt32) throws(Errno) {
+    let result = cfuse_session_serve(session, threads, idle)
+    if result < 0 { throw Errno(-result) }
+  }
+}
+
+private let EINTR_CODE: CInt = 4

@@ -1,0 +1,77 @@
+// What a process does to itself on its way to becoming a daemon.
+internal import CLinux
+internal import Glibc
+
+/// Steps of a process that will serve in the background.
+public enum DaemonProcess {
+  /// Raises the soft limit of open files to the hard one; the limit.
+  public static func raiseOpenFileLimit() throws(Errno) -> Int {
+    let limit = clinux_raise_open_files()
+    if limit < 0 { throw Errno.last }
+    return limit
+  }
+
+  /// Blocks HUP, INT, TERM and PIPE from here on, in this thread and all later ones.
+  ///
+  /// Returns a descriptor that can be read when TERM has come.
+  public static func blockSignals() throws(Errno) -> Descriptor {
+    Descriptor(owning: try retrying { clinux_block_signals() })
+  }
+
+  /// Leaves the terminal and the working directory behind.
+  public static func leaveSession() { clinux_leave_session() }
+
+  /// The number of this process.
+  public static var number: CInt { getpid() }
+
+  /// How many processors may run this process's threads.
+  public static var processorCount: Int { max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))) }
+
+  /// Says one line on standard error, which may be nowhere.
+  public static func complain(_ line: String) {
+    try? StandardStream.error.write(Array(line.utf8) + [UInt8(ascii: "\n")])
+  }
+
+  /// Ends the process at once, without any clean-up.
+  public static func exit(_ status: CInt) -> Never { clinux_exit(status) }
+
+  /// Runs `body` on a detached thread for as long as the process lives.
+  public static func startThread(_ body: @escaping @Sendable () -> Void) throws(Errno) {
+    let box = Unmanaged.passRetained(Body(body))
+    let error = clinux_start_thread(
+      { argument in
+        // What was retained above, once.
+        Unmanaged<Body>.fromOpaque(argument.unsafelyUnwrapped).takeRetainedValue().run()
+        return nil
+      }, box.toOpaque())
+    guard error == 0 else {
+      box.release()
+      throw Errno(error)
+    }
+  }
+
+  private final class Body: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+  }
+
+  /// Waits until one of two descriptors can be read.
+  public static func waitForEither(
+    _ first: borrowing Descriptor, _ second: borrowing Descriptor
+  ) throws(Errno) -> (first: Bool, second: Bool) {
+    let (one, other) = (first.rawValue, second.rawValue)
+    let ready = try retrying { clinux_wait_two(one, other) }
+    return (ready & 1 != 0, ready & 2 != 0)
+  }
+}
+
+extension Descriptor {
+  /// Takes the exclusive lock of an open file, which lasts as long as the file is open.
+  ///
+  /// Throws EWOULDBLOCK if another process has it.
+  public borrowing func lockWithoutWaiting() throws(Errno) {
+    let raw = rawValue
+    try retrying { clinux_lock(raw) }
+  }
+}

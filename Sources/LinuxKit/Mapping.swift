@@ -1,0 +1,26 @@
+// Anonymous memory at a fixed address: reserved at once, taken page by page.
+internal import Glibc
+
+/// A private anonymous mapping, which lives as long as the process.
+public struct Mapping: @unchecked Sendable {
+  /// Where it begins; page-aligned and zero.
+  public let start: UnsafeMutableRawPointer
+  /// How long it is, in bytes.
+  public let byteCount: Int
+
+  /// Reserves address space without memory behind it.
+  ///
+  /// Throws ENOMEM where the limits of the process don't allow it.
+  public init(reserving byteCount: Int) throws(Errno) {
+    let start = mmap(
+      nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+    guard let start, start != MAP_FAILED else { throw Errno.last }
+    self.start = start
+    self.byteCount = byteCount
+  }
+
+  /// Gives the memory of a range back; it reads as zero from then on.
+  public static func discard(_ start: UnsafeMutableRawPointer, byteCount: Int) {
+    madvise(start, byteCount, MADV_DONTNEED)
+  }
+}

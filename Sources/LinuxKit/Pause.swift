@@ -1,0 +1,14 @@
+// Waiting a moment for another thread, without a clock in sight.
+internal import Glibc
+
+/// Short waits.
+public enum Pause {
+  /// Lets other threads run; for longer with each further attempt.
+  public static func yield(_ attempt: Int) {
+    if attempt < 64 {
+      sched_yield()
+    } else {
+      usleep(100)
+    }
+  }
+}

@@ -1,0 +1,33 @@
+// Memory that belongs to one thread: a buffer for data and a few for names.
+//
+// Nothing in it outlives a request.
+internal import CLinux
+
+/// The calling thread's scratch memory.
+public struct ThreadScratch {
+  /// Room for data, in bytes: one full READ.
+  public static let dataByteCount = 1 << 20
+  /// How many names fit beside it, of 256 bytes each.
+  public static let nameCount = 16
+
+  private let start: UnsafeMutableRawPointer
+
+  /// The calling thread's.
+  ///
+  /// Throws ENOMEM.
+  @inline(__always)
+  public static func current() throws(Errno) -> ThreadScratch {
+    guard let start = clinux_thread_buffer() else { throw .noMemory }
+    return ThreadScratch(start: start)
+  }
+
+  /// Room for `dataByteCount` bytes.
+  @inline(__always)
+  public var data: UnsafeMutableRawPointer { start }
+
+  /// Room for a name and its NUL; `slot` is below `nameCount`.
+  @inline(__always)
+  public func name(_ slot: Int) -> UnsafeMutablePointer<CChar> {
+    (start + ThreadScratch.dataByteCount + slot * 256).assumingMemoryBound(to: CChar.self)
+  }
+}

@@ -1,0 +1,93 @@
+// The directories of a container, opened once: what a view stands on.
+import Containers
+import LinuxKit
+
+/// The open directories behind a view.
+struct Backing: ~Copyable {
+  /// The root's backing.
+  let data: Descriptor
+  let orphans: Descriptor
+  /// O_PATH descriptors for the node table, which keeps them for the daemon's life.
+  let dataPath: CInt
+  let bundlePath: CInt?
+  let orphansPath: CInt
+  /// Whether the store keeps POSIX ACLs.
+  let hasACL: Bool
+
+  private init(
+    data: consuming Descriptor, orphans: consuming Descriptor, dataPath: CInt, bundlePath: CInt?,
+    orphansPath: CInt
+  ) {
+    hasACL = Backing.keepsACL(data)
+    self.data = data
+    self.orphans = orphans
+    self.dataPath = dataPath
+    self.bundlePath = bundlePath
+    self.orphansPath = orphansPath
+  }
+
+  /// Opens them below the container's directory, which no app can write.
+  static func open(
+    _ container: borrowing Descriptor, bundleName: [UInt8]
+  ) throws(Errno) -> Backing {
+    let data = try container.open(ContainerLayout.data, Flags.directory)
+    let orphans = try Backing.orphans(in: container)
+    let bundlePath = try Backing.bundle(bundleName, in: container)
+    let dataPath = try data.duplicate().release()
+    let orphansPath = try orphans.duplicate().release()
+    return Backing(
+      data: data, orphans: orphans, dataPath: dataPath, bundlePath: bundlePath,
+      orphansPath: orphansPath)
+  }
+
+  private static func bundle(
+    _ bundleName: [UInt8], in container: borrowing Descriptor
+  ) throws(Errno) -> CInt? {
+    if bundleName.isEmpty { return nil }
+    let parent = try container.open(ContainerLayout.bundle, Flags.directory)
+    let name = bundleName.map { CChar(bitPattern: $0) } + [0]
+    return try parent.open(name, Flags.directory).release()
+  }
+
+  private static func orphans(in container: borrowing Descriptor) throws(Errno) -> Descriptor {
+    do throws(Errno) {
+      try Names.makeDirectory(ContainerLayout.orphans, in: container.rawValue, mode: 0o700)
+    } catch  where error == .exists {
+      // Left by an earlier daemon, with what it could not finish.
+    }
+    let orphans = try container.open(ContainerLayout.orphans, Flags.directory)
+    try sweep(orphans)
+    return orphans
+  }
+
+  /// Removes what a daemon left that was killed before the last release of an orphan.
+  private static func sweep(_ orphans: borrowing Descriptor) throws(Errno) {
+    let scratch = try ThreadScratch.current()
+    var offset: Int64 = 0
+    while true {
+      let count = try FileIO.list(
+        orphans.rawValue, from: offset, into: scratch.data, byteCount: 65_536)
+      if count == 0 { return }
+      var position = 0
+      while position < count {
+        let record = DirectoryRecord(at: scratch.data + position)
+        if !record.name.isDots {
+          try Names.unlink(record.name.cString, in: orphans.rawValue)
+        }
+        offset = record.nextOffset
+        position += record.byteCount
+      }
+    }
+  }
+
+  private static func keepsACL(_ data: borrowing Descriptor) -> Bool {
+    do throws(Errno) {
+      _ = try ExtendedAttributes.get(
+        data.rawValue, "system.posix_acl_access", into: nil, byteCount: 0)
+      return true
+    } catch {
+      // No ACL is set, but one could be; EOPNOTSUPP says that none can.
+      return error == .noData
+    }
+  }
+}

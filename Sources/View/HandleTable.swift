@@ -1,0 +1,75 @@
+// Open files and directories: what the kernel's handles mean.
+import LinuxKit
+
+/// The open files and directories of a view, in the arena.
+final class HandleTable: @unchecked Sendable {
+  private let lock: PlainLock
+  private let header: UnsafeMutablePointer<Arena.Header>
+  @exclusivity(unchecked) private var slab: Slab
+
+  init(_ arena: Arena) {
+    lock = arena.lock
+    header = arena.header
+    slab = arena.handles
+  }
+
+  @inline(__always)
+  private func record(_ index: UInt32) -> UnsafeMutablePointer<HandleRecord> {
+    slab.slot(index).assumingMemoryBound(to: HandleRecord.self)
+  }
+
+  /// How many handles are open.
+  var count: Int {
+    lock.lock()
+    defer { lock.unlock() }
+    return slab.liveCount
+  }
+
+  /// Keeps an open descriptor under a new handle, and takes it.
+  ///
+  /// Throws ENFILE when the table is full.
+  func open(
+    _ node: NodeIndex, _ descriptor: consuming Descriptor, _ state: HandleRecord.State
+  ) throws(Errno) -> UInt64 {
+    lock.lock()
+    let index = slab.take()
+    guard index != 0 else {
+      lock.unlock()
+      throw .fileTableOverflow
+    }
+    header.pointee.generation &+= 1
+    let generation = header.pointee.generation
+    record(index).initialize(
+      to: HandleRecord(
+        state: state.union(.live), generation: generation, node: node,
+        descriptor: descriptor.release()))
+    lock.unlock()
+    return UInt64(generation) << 32 | UInt64(index)
+  }
+
+  /// The record of a handle, which the kernel keeps open during the request.
+  ///
+  /// Throws EBADF for a number that names no open handle.
+  @inline(__always)
+  func find(_ handle: UInt64) throws(Errno) -> HandleRecord {
+    let index = UInt32(truncatingIfNeeded: handle)
+    guard slab.contains(index) else { throw .badDescriptor }
+    let record = record(index).pointee
+    guard record.state.contains(.live),
+      record.generation == UInt32(truncatingIfNeeded: handle >> 32)
+    else { throw .badDescriptor }
+    return record
+  }
+
+  /// Ends a handle and closes its descriptor; what it was.
+  func close(_ handle: UInt64) throws(Errno) -> HandleRecord {
+    let closed = try find(handle)
+    let index = UInt32(truncatingIfNeeded: handle)
+    lock.lock()
+    record(index).pointee.state = []
+    slab.give(index)
+    lock.unlock()
+    _ = Descriptor(owning: closed.descriptor)
+    return closed
+  }
+}

@@ -1,0 +1,79 @@
+// The records of the arena: plain structs, whose primary fields are all that must be right after
+// the death of a process, and whose derived fields `rebuild` computes from them.
+
+/// A file, directory or link that the kernel knows.
+struct NodeRecord {
+  /// Bits of `state`.
+  struct State: OptionSet {
+    let rawValue: UInt32
+    static let live = State(rawValue: 1 << 0)
+    /// In the bundle, whose modes and owner are fixed.
+    static let bundle = State(rawValue: 1 << 1)
+    /// Its name is gone: `descriptor` is the only way to it and is never closed before it ends.
+    static let anchored = State(rawValue: 1 << 2)
+    /// Its name is gone and it lies in the orphans' directory until its last release.
+    static let orphaned = State(rawValue: 1 << 3)
+    /// Never freed: the root, the bundle, the orphans' directory.
+    static let permanent = State(rawValue: 1 << 4)
+    /// No name leads to its inode any more, so that it is not found by its identity.
+    static let unhashed = State(rawValue: 1 << 5)
+  }
+
+  // Primary.
+  var state: State
+  var generation: UInt32
+  /// The directory of the known name; 0 if it has none.
+  var parent: UInt32
+  /// The known name, in the cells; 0 if it has none.
+  var name: UInt32
+  /// The backing's device, as the kernel's 32 bits.
+  var device: UInt32
+  /// The policy's zone, and the epoch in which it was computed.
+  var zone: UInt32
+  var zoneEpoch: UInt32
+  /// An O_PATH descriptor of the backing; -1 if there is none now.
+  var descriptor: CInt
+  /// The backing's number.
+  var inode: UInt64
+  /// When the backing's inode was made: numbers are used again, this time is not.
+  var birthNanoseconds: UInt64
+  /// How many references the kernel holds.
+  var lookups: UInt64
+  /// The type, as the S_IFMT bits of a mode.
+  var type: UInt32
+
+  // Derived.
+  var nextInBucket: UInt32
+  /// How many nodes have this one as their parent.
+  var children: UInt32
+  /// How many handles are open, and how many of them for writing.
+  var opens: UInt32
+  var writers: UInt32
+  /// How many requests use `descriptor` right now.
+  var pins: UInt32
+  /// Neighbours among the nodes whose descriptor may be closed, most recently used first.
+  var moreRecent: UInt32
+  var lessRecent: UInt32
+
+  var isDirectory: Bool { type == 0o040000 }
+}
+
+/// An open file or directory.
+struct HandleRecord {
+  /// Bits of `state`.
+  struct State: OptionSet {
+    let rawValue: UInt32
+    static let live = State(rawValue: 1 << 0)
+    static let writable = State(rawValue: 1 << 1)
+    static let directory = State(rawValue: 1 << 2)
+    /// Every write begins at the end.
+    static let appendOnly = State(rawValue: 1 << 3)
+  }
+
+  // All primary.
+  var state: State
+  var generation: UInt32
+  var node: UInt32
+  /// An open descriptor of the backing, without O_APPEND: offsets are always given.
+  var descriptor: CInt
+}

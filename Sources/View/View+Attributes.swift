@@ -1,0 +1,209 @@
+// Attributes: stat, chmod and its kin, link targets, xattrs, free space.
+import FuseKit
+import LinuxKit
+import Policy
+
+extension ViewFileSystem {
+  func answerAttributes(_ node: NodeID, _ handle: HandleID?, _ reply: consuming Reply) {
+    do throws(Errno) {
+      let index = try nodes.index(of: node.rawValue)
+      let status = try status(index, handle)
+      reply.attributes(
+        shown(status, nodes.record(index).pointee.state), lifetimeSeconds: lifetimeSeconds)
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  private func status(_ index: NodeIndex, _ handle: HandleID?) throws(Errno) -> InodeStatus {
+    if let handle, let open = try? handles.find(handle.rawValue), open.node == index {
+      return try InodeStatus.of(open.descriptor)
+    }
+    return try nodes.status(of: index, try ThreadScratch.current())
+  }
+
+  // MARK: Changing
+
+  func changeAttributes(
+    _ node: NodeID, _ attributes: borrowing FileAttributes, _ changes: AttributeChanges,
+    _ handle: HandleID?, _ reply: consuming Reply
+  ) {
+    do throws(Errno) {
+      let index = try nodes.index(of: node.rawValue)
+      let scratch = try ThreadScratch.current()
+      try requireChange(index, changes, handle, scratch)
+      let descriptor = try nodes.pin(index, scratch)
+      defer { nodes.unpin(index) }
+      // The size first: it is what can fail for want of space, and then nothing has changed.
+      if changes.contains(.size) { try setSize(descriptor, attributes, handle) }
+      try setOwnerAndMode(descriptor, attributes, changes)
+      try setTimes(descriptor, attributes, changes)
+      let status = try InodeStatus.of(descriptor)
+      reply.attributes(
+        shown(status, nodes.record(index).pointee.state), lifetimeSeconds: lifetimeSeconds)
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  private func requireChange(
+    _ index: NodeIndex, _ changes: AttributeChanges, _ handle: HandleID?, _ scratch: ThreadScratch
+  ) throws(Errno) {
+    let zone = nodes.zone(of: index, scratch)
+    let kind = kind(nodes.record(index).pointee.type)
+    if changes.contains(.size) {
+      try require(policy.decide(.write, in: zone, kind: kind))
+    }
+    // What a write or truncation implies, such as the time of modification, is no change of its own.
+    if !changes.isDisjoint(with: [.mode, .uid, .gid, .accessTime, .modificationTime]) {
+      try require(policy.decide(.setattr, in: zone, kind: kind))
+    }
+  }
+
+  private func setSize(
+    _ descriptor: CInt, _ attributes: borrowing FileAttributes, _ handle: HandleID?
+  ) throws(Errno) {
+    if let handle, let open = try? handles.find(handle.rawValue), open.state.contains(.writable) {
+      return try Attributes.setSizeOfOpen(open.descriptor, attributes.size)
+    }
+    try Attributes.setSize(descriptor, attributes.size)
+  }
+
+  private func setOwnerAndMode(
+    _ descriptor: CInt, _ attributes: borrowing FileAttributes, _ changes: AttributeChanges
+  ) throws(Errno) {
+    if !changes.isDisjoint(with: [.uid, .gid]) {
+      try Attributes.setOwner(
+        descriptor, uid: changes.contains(.uid) ? attributes.uid : nil,
+        gid: changes.contains(.gid) ? attributes.gid : nil)
+    }
+    guard changes.contains(.mode) else { return }
+    let mode = attributes.mode & 0o7777
+    if mode & 0o2000 == 0 { return try Attributes.setMode(descriptor, mode) }
+    // The kernel has already taken S_ISGID away from those who may not set it.
+    try caller.keepingSetGroupID { () throws(Errno) in try Attributes.setMode(descriptor, mode) }
+  }
+
+  private func setTimes(
+    _ descriptor: CInt, _ attributes: borrowing FileAttributes, _ changes: AttributeChanges
+  ) throws(Errno) {
+    let access = time(
+      changes, .accessTime, .accessTimeNow, attributes.accessTime)
+    let modification = time(
+      changes, .modificationTime, .modificationTimeNow, attributes.modificationTime)
+    if case .omitted = access, case .omitted = modification { return }
+    try Attributes.setTimes(descriptor, access: access, modification: modification)
+  }
+
+  private func time(
+    _ changes: AttributeChanges, _ set: AttributeChanges, _ now: AttributeChanges,
+    _ value: (seconds: Int, nanoseconds: Int)
+  ) -> Attributes.Time {
+    if changes.contains(now) { return .now }
+    guard changes.contains(set) else { return .omitted }
+    return .at(seconds: value.seconds, nanoseconds: value.nanoseconds)
+  }
+
+  // MARK: Link targets
+
+  func answerTarget(_ node: NodeID, _ reply: consuming Reply) {
+    do throws(Errno) {
+      let index = try nodes.index(of: node.rawValue)
+      let scratch = try ThreadScratch.current()
+      try require(
+        policy.decide(.read, in: nodes.zone(of: index, scratch), kind: .symlink))
+      let descriptor = try nodes.pin(index, scratch)
+      defer { nodes.unpin(index) }
+      let target = scratch.data.assumingMemoryBound(to: CChar.self)
+      let count = try Names.readLink(
+        nodes.emptyPath, in: descriptor, into: target, byteCount: 4096)
+      target[count] = 0
+      reply.target(UnsafePointer(target))
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  // MARK: Extended attributes
+
+  func getAttribute(
+    _ node: NodeID, _ name: UnsafePointer<CChar>, _ count: Int, _ reply: consuming Reply
+  ) {
+    answerBytes(node, count, reply) { descriptor, buffer, count throws(Errno) in
+      try ExtendedAttributes.get(descriptor, name, into: buffer, byteCount: count)
+    }
+  }
+
+  func listAttributes(_ node: NodeID, _ count: Int, _ reply: consuming Reply) {
+    answerBytes(node, count, reply) { descriptor, buffer, count throws(Errno) in
+      try ExtendedAttributes.list(descriptor, into: buffer, byteCount: count)
+    }
+  }
+
+  /// Answers with a size if `count` is 0, and else with at most `count` bytes.
+  @inline(__always)
+  private func answerBytes(
+    _ node: NodeID, _ count: Int, _ reply: consuming Reply,
+    _ read: (CInt, UnsafeMutableRawPointer?, Int) throws(Errno) -> Int
+  ) {
+    do throws(Errno) {
+      let index = try nodes.index(of: node.rawValue)
+      let scratch = try ThreadScratch.current()
+      let descriptor = try nodes.pin(index, scratch)
+      defer { nodes.unpin(index) }
+      let room = min(count, ThreadScratch.dataByteCount)
+      let size = try read(descriptor, count == 0 ? nil : scratch.data, room)
+      if count == 0 { return reply.size(size) }
+      reply.bytes(scratch.data, count: size)
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  func setAttribute(
+    _ node: NodeID, _ name: UnsafePointer<CChar>, _ value: UnsafeRawBufferPointer, _ flags: CInt,
+    _ reply: consuming Reply
+  ) {
+    changeAttribute(node, reply) { descriptor throws(Errno) in
+      try ExtendedAttributes.set(descriptor, name, value, flags: flags)
+    }
+  }
+
+  func removeAttribute(
+    _ node: NodeID, _ name: UnsafePointer<CChar>, _ reply: consuming Reply
+  ) {
+    changeAttribute(node, reply) { descriptor throws(Errno) in
+      try ExtendedAttributes.remove(descriptor, name)
+    }
+  }
+
+  @inline(__always)
+  private func changeAttribute(
+    _ node: NodeID, _ reply: consuming Reply, _ change: (CInt) throws(Errno) -> Void
+  ) {
+    do throws(Errno) {
+      let index = try nodes.index(of: node.rawValue)
+      let scratch = try ThreadScratch.current()
+      try require(
+        policy.decide(
+          .setattr, in: nodes.zone(of: index, scratch),
+          kind: kind(nodes.record(index).pointee.type)))
+      let descriptor = try nodes.pin(index, scratch)
+      defer { nodes.unpin(index) }
+      try change(descriptor)
+      reply.succeed()
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  // MARK: Free space
+
+  func answerFree(_ reply: consuming Reply) {
+    do throws(Errno) {
+      reply.fileSystemStatus(try Attributes.fileSystemStatus(backing.data.rawValue))
+    } catch {
+      reply.fail(error)
+    }
+  }
+}

@@ -1,0 +1,129 @@
+// Listings: offsets are the backing's own, also where entries are hidden, so that a listing goes on
+// rightly whatever is removed meanwhile.
+import FuseKit
+import LinuxKit
+import Policy
+
+extension ViewFileSystem {
+  func openFolder(_ node: NodeID, _ reply: consuming Reply) {
+    do throws(Errno) {
+      let index = try nodes.index(of: node.rawValue)
+      let scratch = try ThreadScratch.current()
+      try require(
+        policy.decide(.list, in: nodes.zone(of: index, scratch), kind: .directory))
+      let path = try nodes.pin(index, scratch)
+      defer { nodes.unpin(index) }
+      let descriptor = try nodes.withRoom { () throws(Errno) in
+        try Descriptor.reopenDirectory(path)
+      }
+      nodes.opened(index, forWriting: false)
+      do throws(Errno) {
+        let handle = HandleID(try handles.open(index, descriptor, .directory))
+        if !reply.opened(handle, [.keepCache, .cacheDirectory]) {
+          _ = try? handles.close(handle.rawValue)
+          nodes.closed(index, forWriting: false)
+        }
+      } catch {
+        nodes.closed(index, forWriting: false)
+        throw error
+      }
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  func listFolder(
+    _ node: NodeID, _ handle: HandleID, _ offset: Int64, _ count: Int, _ withAttributes: Bool,
+    _ reply: consuming Reply
+  ) {
+    do throws(Errno) {
+      let index = try nodes.index(of: node.rawValue)
+      let open = try handles.find(handle.rawValue)
+      let scratch = try ThreadScratch.current()
+      let zone = nodes.zone(of: index, scratch)
+      try require(policy.decide(.list, in: zone, kind: .directory))
+      // The backing's entries in the first half of the buffer, the answer in the second.
+      let half = ThreadScratch.dataByteCount / 2
+      let room = min(count, half)
+      var listing = Listing(
+        directory: index, descriptor: open.descriptor, zone: zone, withAttributes: withAttributes,
+        entries: scratch.data, capacity: min(max(room, 4096), 65_536),
+        answer: DirectoryBuffer(scratch.data + half, capacity: room))
+      try fill(&listing, from: offset)
+      reply.bytes(scratch.data + half, count: listing.answer.count)
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  /// A listing under way.
+  private struct Listing {
+    let directory: NodeIndex
+    let descriptor: CInt
+    let zone: ZoneID
+    let withAttributes: Bool
+    let entries: UnsafeMutableRawPointer
+    let capacity: Int
+    var answer: DirectoryBuffer
+  }
+
+  private func fill(_ listing: inout Listing, from offset: Int64) throws(Errno) {
+    var count = try FileIO.list(
+      listing.descriptor, from: offset, into: listing.entries, byteCount: listing.capacity)
+    while count > 0 {
+      var position = 0
+      while position < count {
+        let record = DirectoryRecord(at: listing.entries + position)
+        guard listing.answer.fits(record.name, withAttributes: listing.withAttributes) else {
+          return
+        }
+        add(record, to: &listing)
+        position += record.byteCount
+      }
+      count = try FileIO.listOn(
+        listing.descriptor, into: listing.entries, byteCount: listing.capacity)
+    }
+  }
+
+  private func add(_ record: DirectoryRecord, to listing: inout Listing) {
+    let name = record.name
+    if name.isDots { return addDots(record, to: &listing) }
+    let zone = policy.zone(named: name.bytes.span, in: listing.zone)
+    guard policy.decide(.lookup, in: zone, kind: .file).isAllowed else { return }
+    let isBundle = listing.directory == NodeTable.root && isBundle(name)
+    guard listing.withAttributes else {
+      let inode = isBundle ? nodes.record(NodeTable.bundle).pointee.inode : record.inode
+      listing.answer.add(
+        name, inode: permutation(inode), mode: record.type, nextOffset: record.nextOffset)
+      return
+    }
+    // What was removed since the listing was read is left out.
+    guard let entry = entry(name, zone, isBundle, listing) else { return }
+    listing.answer.add(name, entry, nextOffset: record.nextOffset)
+  }
+
+  private func entry(
+    _ name: Name, _ zone: ZoneID, _ isBundle: Bool, _ listing: borrowing Listing
+  ) -> Entry? {
+    if isBundle { return try? bundleEntry(name, in: listing.directory) }
+    guard let status = try? InodeStatus.of(name.cString, in: listing.descriptor) else { return nil }
+    return try? entry(name, in: listing.directory, zone, status)
+  }
+
+  /// `.` and `..` are listed and never looked up.
+  ///
+  /// The root's parent is the root.
+  private func addDots(_ record: DirectoryRecord, to listing: inout Listing) {
+    let isRoot = listing.directory == NodeTable.root
+    let parent = nodes.parentInode(of: listing.directory)
+    let inode = record.name.count == 1 || isRoot ? nodes.inode(of: listing.directory) : parent
+    if listing.withAttributes {
+      var entry = Entry()
+      entry.attributes = FileAttributes(inode: permutation(inode), mode: 0o040000)
+      listing.answer.add(record.name, entry, nextOffset: record.nextOffset)
+    } else {
+      listing.answer.add(
+        record.name, inode: permutation(inode), mode: 0o040000, nextOffset: record.nextOffset)
+    }
+  }
+}

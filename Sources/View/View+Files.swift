@@ -1,0 +1,225 @@
+// Regular files: opening, creating, their bytes, closing.
+import FuseKit
+import LinuxKit
+import Policy
+
+/// Flags of open(2) as the kernel hands them over.
+private enum OpenFlag {
+  static let accessMode: CInt = 0o3
+  static let readOnly: CInt = 0o0
+  static let writeOnly: CInt = 0o1
+  static let exclusive: CInt = 0o200
+  static let truncate: CInt = 0o1000
+  static let append: CInt = 0o2000
+  static let noAccessTime: CInt = 0o1000000
+  /// Not open(2)'s: the kernel sets it when execve(2) opens (FMODE_EXEC).
+  static let execute: CInt = 0x20
+
+  /// What is handed on.
+  ///
+  /// O_APPEND is not: offsets are the kernel's, and Linux ignores them on such a descriptor.
+  /// O_DIRECT is not: the buffers of requests are not aligned. O_SYNC is not: the kernel sends an
+  /// FSYNC behind each write.
+  static let backing: CInt = accessMode | truncate | noAccessTime
+}
+
+extension ViewFileSystem {
+  // MARK: Opening
+
+  func openFile(_ node: NodeID, _ flags: CInt, _ reply: consuming Reply) {
+    do throws(Errno) {
+      let index = try nodes.index(of: node.rawValue)
+      let scratch = try ThreadScratch.current()
+      let zone = nodes.zone(of: index, scratch)
+      try requireOpen(zone, kind(nodes.record(index).pointee.type), flags)
+      let path = try nodes.pin(index, scratch)
+      defer { nodes.unpin(index) }
+      let descriptor = try nodes.withRoom { () throws(Errno) in
+        try Descriptor.reopen(path, flags & OpenFlag.backing)
+      }
+      let handle = try keep(index, descriptor, flags, zone)
+      if !reply.opened(handle, .keepCache) { close(handle) }
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  private func requireOpen(_ zone: ZoneID, _ kind: NodeKind, _ flags: CInt) throws(Errno) {
+    let access = flags & OpenFlag.accessMode
+    if flags & OpenFlag.execute != 0 {
+      try require(policy.decide(.exec, in: zone, kind: kind))
+    } else if access != OpenFlag.writeOnly {
+      try require(policy.decide(.read, in: zone, kind: kind))
+    }
+    if flags & OpenFlag.truncate != 0 {
+      try require(policy.decide(.write, in: zone, kind: kind))
+    } else if access != OpenFlag.readOnly {
+      // Whether each write begins at the end is asked when it comes.
+      try require(policy.decide(.append, in: zone, kind: kind))
+    }
+  }
+
+  /// Makes a handle of an open descriptor.
+  private func keep(
+    _ index: NodeIndex, _ descriptor: consuming Descriptor, _ flags: CInt, _ zone: ZoneID
+  ) throws(Errno) -> HandleID {
+    var state: HandleRecord.State = []
+    if flags & OpenFlag.accessMode != OpenFlag.readOnly { state.insert(.writable) }
+    if policy.attributes(of: zone).append { state.insert(.appendOnly) }
+    nodes.opened(index, forWriting: state.contains(.writable))
+    do throws(Errno) {
+      return HandleID(try handles.open(index, descriptor, state))
+    } catch {
+      nodes.closed(index, forWriting: state.contains(.writable))
+      throw error
+    }
+  }
+
+  func createFile(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ mode: UInt32, _ flags: CInt,
+    _ reply: consuming Reply
+  ) {
+    do throws(Errno) {
+      let scratch = try ThreadScratch.current()
+      let parent = try nodes.index(of: parent.rawValue)
+      let zone = try requireCreate(name, in: parent, .file, scratch)
+      let directory = try nodes.pin(parent, scratch)
+      defer { nodes.unpin(parent) }
+      let descriptor = try create(request, name, directory, mode, flags)
+      let status = try InodeStatus.of(descriptor.rawValue)
+      let entry = try entry(name, in: parent, zone, status)
+      let index = try nodes.index(of: entry.node.rawValue)
+      do throws(Errno) {
+        let handle = try keep(index, descriptor, flags, zone)
+        if !reply.created(entry, handle, .keepCache) {
+          close(handle)
+          nodes.forget(entry.node.rawValue, 1)
+        }
+      } catch {
+        nodes.forget(entry.node.rawValue, 1)
+        throw error
+      }
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  /// Creates the file as the caller.
+  ///
+  /// The kernel has seen that there is none and holds the directory; what is there all the same was
+  /// put there beside the view, and is answered with EEXIST.
+  private func create(
+    _ request: Request, _ name: Name, _ directory: CInt, _ mode: UInt32, _ flags: CInt
+  ) throws(Errno) -> Descriptor {
+    let permissions = mode & 0o7777
+    return try nodes.withRoom { () throws(Errno) in
+      try caller.acting(
+        uid: request.uid, gid: request.gid, mask: request.mask,
+        keepsSetGroupID: permissions & 0o2000 != 0
+      ) { () throws(Errno) in
+        try Descriptor.create(
+          name.cString, in: directory, flags & OpenFlag.backing & ~OpenFlag.truncate,
+          mode: permissions)
+      }
+    }
+  }
+
+  // MARK: Closing
+
+  func releaseFile(_ handle: HandleID, _ reply: consuming Reply) {
+    close(handle)
+    reply.succeed()
+  }
+
+  private func close(_ handle: HandleID) {
+    guard let closed = try? handles.close(handle.rawValue) else { return }
+    let orphan = nodes.closed(closed.node, forWriting: closed.state.contains(.writable))
+    if let orphan { dropOrphan(orphan) }
+  }
+
+  // MARK: Bytes
+
+  func readFile(_ handle: HandleID, _ offset: Int64, _ count: Int, _ reply: consuming Reply) {
+    do throws(Errno) {
+      let open = try handles.find(handle.rawValue)
+      let scratch = try ThreadScratch.current()
+      let room = min(count, ThreadScratch.dataByteCount)
+      let size = try FileIO.read(open.descriptor, into: scratch.data, count: room, at: offset)
+      reply.bytes(scratch.data, count: size)
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  func writeFile(
+    _ handle: HandleID, _ bytes: UnsafeRawBufferPointer, _ offset: Int64, _ reply: consuming Reply
+  ) {
+    do throws(Errno) {
+      let open = try handles.find(handle.rawValue)
+      try requirePosition(open, offset)
+      reply.written(try FileIO.write(open.descriptor, bytes, at: offset))
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  /// In an append zone a write begins at the end, or it is refused.
+  private func requirePosition(_ open: HandleRecord, _ offset: Int64) throws(Errno) {
+    guard open.state.contains(.appendOnly) else { return }
+    let status = try InodeStatus.of(open.descriptor)
+    guard offset == status.size else { throw .notPermitted }
+  }
+
+  func synchronizeFile(_ handle: HandleID, _ dataOnly: Bool, _ reply: consuming Reply) {
+    do throws(Errno) {
+      let open = try handles.find(handle.rawValue)
+      try FileIO.synchronize(open.descriptor, dataOnly: dataOnly)
+      reply.succeed()
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  func allocateFile(
+    _ handle: HandleID, _ mode: CInt, _ offset: Int64, _ length: Int64, _ reply: consuming Reply
+  ) {
+    do throws(Errno) {
+      let open = try handles.find(handle.rawValue)
+      // Punching, zeroing and shifting change bytes that are there.
+      if open.state.contains(.appendOnly) && mode & ~1 != 0 { throw .notPermitted }
+      try FileIO.allocate(open.descriptor, mode: mode, offset: offset, length: length)
+      reply.succeed()
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  func copyFile(
+    _ source: (handle: HandleID, offset: Int64), _ target: (handle: HandleID, offset: Int64),
+    _ count: Int, _ flags: UInt32, _ reply: consuming Reply
+  ) {
+    do throws(Errno) {
+      guard flags == 0 else { throw .invalid }
+      let from = try handles.find(source.handle.rawValue)
+      let to = try handles.find(target.handle.rawValue)
+      try requirePosition(to, target.offset)
+      // The answer has 32 bits, and a thread is not to be busy for long: callers ask again.
+      let limit = 64 << 20
+      let copied = try FileIO.copy(
+        from: from.descriptor, at: source.offset, to: to.descriptor, at: target.offset,
+        count: min(count, limit))
+      reply.written(copied)
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  func seekFile(_ handle: HandleID, _ offset: Int64, _ whence: CInt, _ reply: consuming Reply) {
+    do throws(Errno) {
+      let open = try handles.find(handle.rawValue)
+      reply.offset(try FileIO.seek(open.descriptor, to: offset, whence))
+    } catch {
+      reply.fail(error)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+// Finding names: LOOKUP, and what every operation that answers with an entry does at its end.
+import FuseKit
+import LinuxKit
+import Policy
+
+extension ViewFileSystem {
+  func find(_ parent: NodeID, _ name: Name, _ reply: consuming Reply) {
+    do throws(Errno) {
+      try check(name)
+      let scratch = try ThreadScratch.current()
+      let directory = try nodes.index(of: parent.rawValue)
+      let zone = zone(name, in: directory, scratch)
+      try require(policy.decide(.lookup, in: zone, kind: .file))
+      let entry = try entry(name, in: directory, zone, scratch)
+      answer(entry, reply)
+    } catch {
+      if error == .noEntry { return answerAbsent(reply) }
+      reply.fail(error)
+    }
+  }
+
+  /// Tells the kernel that it may keep in mind that there is no such name.
+  private func answerAbsent(_ reply: consuming Reply) {
+    var entry = Entry()
+    entry.lifetimeSeconds = lifetimeSeconds
+    _ = reply.entry(entry)
+  }
+
+  /// Sends an entry whose lookup is already counted, and undoes the count if nobody waits for it.
+  @inline(__always)
+  func answer(_ entry: borrowing Entry, _ reply: consuming Reply) {
+    let node = entry.node
+    if !reply.entry(entry) { nodes.forget(node.rawValue, 1) }
+  }
+
+  /// Looks a name up in the backing and counts the lookup.
+  ///
+  /// Throws ENOENT if there is no such name.
+  func entry(
+    _ name: Name, in parent: NodeIndex, _ zone: ZoneID, _ scratch: ThreadScratch
+  ) throws(Errno) -> Entry {
+    if let bundle = try bundleEntry(name, in: parent) { return bundle }
+    let directory = try nodes.pin(parent, scratch)
+    defer { nodes.unpin(parent) }
+    let status = try InodeStatus.of(name.cString, in: directory)
+    return try entry(name, in: parent, zone, status)
+  }
+
+  /// The entry of a name whose status is known.
+  @inline(__always)
+  func entry(
+    _ name: Name, in parent: NodeIndex, _ zone: ZoneID, _ status: borrowing InodeStatus
+  ) throws(Errno) -> Entry {
+    let index = try nodes.enter(parent, name, status, zone)
+    return makeEntry(index, status)
+  }
+
+  /// The bundle is served from its own directory: its name in the data is only a placeholder.
+  func bundleEntry(_ name: Name, in parent: NodeIndex) throws(Errno) -> Entry? {
+    guard parent == NodeTable.root, isBundle(name) else { return nil }
+    let status = try InodeStatus.of(nodes.record(NodeTable.bundle).pointee.descriptor)
+    nodes.enterPermanent(NodeTable.bundle)
+    return makeEntry(NodeTable.bundle, status)
+  }
+
+  @inline(__always)
+  func isBundle(_ name: Name) -> Bool {
+    !bundleName.isEmpty && name.equals(bundleName)
+  }
+
+  private func makeEntry(_ index: NodeIndex, _ status: borrowing InodeStatus) -> Entry {
+    var entry = Entry()
+    entry.node = NodeID(nodes.id(of: index))
+    entry.attributes = shown(status, nodes.record(index).pointee.state)
+    entry.lifetimeSeconds = lifetimeSeconds
+    return entry
+  }
+}

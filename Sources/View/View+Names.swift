@@ -1,0 +1,260 @@
+// Making, removing and moving names. What is made belongs to the caller.
+//
+// The kernel holds the locks of the directories until it is answered, so no two of these meet at
+// one name; what else looks for the node meanwhile waits for `endMove`.
+import FuseKit
+import LinuxKit
+import Policy
+
+/// Flags of renameat2(2).
+private enum RenameFlag {
+  static let noReplace: UInt32 = 1 << 0
+  static let exchange: UInt32 = 1 << 1
+}
+
+extension ViewFileSystem {
+  // MARK: Making
+
+  func makeSpecial(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ mode: UInt32, _ reply: consuming Reply
+  ) {
+    make(request, parent, name, mode, kind(mode), reply) { directory throws(Errno) in
+      try Names.makeNode(name.cString, in: directory, mode: mode)
+    }
+  }
+
+  func makeFolder(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ mode: UInt32, _ reply: consuming Reply
+  ) {
+    make(request, parent, name, mode, .directory, reply) { directory throws(Errno) in
+      try Names.makeDirectory(name.cString, in: directory, mode: mode)
+    }
+  }
+
+  func makeSymbolicLink(
+    _ request: Request, _ target: UnsafePointer<CChar>, _ parent: NodeID, _ name: Name,
+    _ reply: consuming Reply
+  ) {
+    make(request, parent, name, 0, .symlink, reply) { directory throws(Errno) in
+      try Names.makeSymbolicLink(target, name.cString, in: directory)
+    }
+  }
+
+  @inline(__always)
+  private func make(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ mode: UInt32, _ kind: NodeKind,
+    _ reply: consuming Reply, _ call: (CInt) throws(Errno) -> Void
+  ) {
+    do throws(Errno) {
+      let scratch = try ThreadScratch.current()
+      let parent = try nodes.index(of: parent.rawValue)
+      let zone = try requireCreate(name, in: parent, kind, scratch)
+      let directory = try nodes.pin(parent, scratch)
+      defer { nodes.unpin(parent) }
+      try caller.acting(
+        uid: request.uid, gid: request.gid, mask: request.mask,
+        keepsSetGroupID: mode & 0o2000 != 0
+      ) { () throws(Errno) in try call(directory) }
+      let status = try InodeStatus.of(name.cString, in: directory)
+      answer(try entry(name, in: parent, zone, status), reply)
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  /// The zone of a name that may be made.
+  func requireCreate(
+    _ name: Name, in parent: NodeIndex, _ kind: NodeKind, _ scratch: ThreadScratch
+  ) throws(Errno) -> ZoneID {
+    try check(name)
+    let zone = zone(name, in: parent, scratch)
+    try require(policy.decideCreate(named: name.bytes.span, in: zone, kind: kind))
+    return zone
+  }
+
+  func makeLink(_ node: NodeID, _ parent: NodeID, _ name: Name, _ reply: consuming Reply) {
+    do throws(Errno) {
+      try check(name)
+      let scratch = try ThreadScratch.current()
+      let node = try nodes.index(of: node.rawValue)
+      let parent = try nodes.index(of: parent.rawValue)
+      let zone = zone(name, in: parent, scratch)
+      try require(
+        policy.decideLink(
+          from: nodes.zone(of: node, scratch), kind: kind(nodes.record(node).pointee.type),
+          to: zone, named: name.bytes.span))
+      let source = try nodes.pin(node, scratch)
+      defer { nodes.unpin(node) }
+      let directory = try nodes.pin(parent, scratch)
+      defer { nodes.unpin(parent) }
+      try Names.link(source, name.cString, in: directory)
+      let status = try InodeStatus.of(name.cString, in: directory)
+      answer(try entry(name, in: parent, zone, status), reply)
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  // MARK: Removing
+
+  func removeEntry(
+    _ parent: NodeID, _ name: Name, isDirectory: Bool, _ reply: consuming Reply
+  ) {
+    do throws(Errno) {
+      try check(name)
+      let scratch = try ThreadScratch.current()
+      let parent = try nodes.index(of: parent.rawValue)
+      let zone = zone(name, in: parent, scratch)
+      try requireVisible(zone)
+      try require(
+        policy.decide(.remove, in: zone, kind: isDirectory ? .directory : .file))
+      let directory = try nodes.pin(parent, scratch)
+      defer { nodes.unpin(parent) }
+      try remove(name, parent, directory, isDirectory: isDirectory, scratch)
+      reply.succeed()
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  private func remove(
+    _ name: Name, _ parent: NodeIndex, _ directory: CInt, isDirectory: Bool,
+    _ scratch: ThreadScratch
+  ) throws(Errno) {
+    let doomed = try nodes.openPath(name.cString, in: directory)
+    let status = try InodeStatus.of(doomed.rawValue)
+    nodes.beginMove()
+    defer { nodes.endMove() }
+    if isDirectory {
+      try Names.removeDirectory(name.cString, in: directory)
+    } else if try setAside(name, parent, directory, status, scratch) {
+      return
+    } else {
+      try Names.unlink(name.cString, in: directory)
+    }
+    nodes.removed(name, parent, status, descriptor: doomed)
+  }
+
+  /// Throws ENOENT for what is hidden.
+  private func requireVisible(_ zone: ZoneID) throws(Errno) {
+    try require(policy.decide(.lookup, in: zone, kind: .file))
+  }
+
+  // MARK: Moving
+
+  func move(
+    _ parent: NodeID, _ name: Name, _ newParent: NodeID, _ newName: Name, _ flags: UInt32,
+    _ reply: consuming Reply
+  ) {
+    do throws(Errno) {
+      try check(name)
+      try check(newName)
+      guard flags & ~(RenameFlag.noReplace | RenameFlag.exchange) == 0 else { throw .invalid }
+      let scratch = try ThreadScratch.current()
+      let parent = try nodes.index(of: parent.rawValue)
+      let newParent = try nodes.index(of: newParent.rawValue)
+      let directory = try nodes.pin(parent, scratch)
+      defer { nodes.unpin(parent) }
+      let newDirectory = try nodes.pin(newParent, scratch)
+      defer { nodes.unpin(newParent) }
+      let source = End(
+        name: name, parent: parent, directory: directory, zone: zone(name, in: parent, scratch))
+      let target = End(
+        name: newName, parent: newParent, directory: newDirectory,
+        zone: zone(newName, in: newParent, scratch))
+      try requireVisible(source.zone)
+      if flags & RenameFlag.exchange != 0 {
+        try requireVisible(target.zone)
+        try exchange(source, target)
+      } else {
+        try move(source, to: target, flags, scratch)
+      }
+      reply.succeed()
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  /// One side of a rename.
+  private struct End {
+    let name: Name
+    let parent: NodeIndex
+    let directory: CInt
+    let zone: ZoneID
+  }
+
+  private func move(
+    _ source: End, to target: End, _ flags: UInt32, _ scratch: ThreadScratch
+  ) throws(Errno) {
+    let status = try InodeStatus.of(source.name.cString, in: source.directory)
+    let replaced = try doomed(target)
+    let replacedStatus = replaced.status
+    try require(
+      policy.decideRename(
+        from: renamed(source, status),
+        to: RenameTarget(
+          zone: target.zone, existing: replacedStatus.map { kind($0.mode) }),
+        named: target.name.bytes.span))
+    nodes.beginMove()
+    defer { nodes.endMove() }
+    if flags & RenameFlag.noReplace == 0, let replacedStatus {
+      _ = try setAside(
+        target.name, target.parent, target.directory, replacedStatus, scratch)
+    }
+    try Names.rename(
+      source.name.cString, in: source.directory, to: target.name.cString, in: target.directory,
+      flags: flags)
+    replaced.leave(target.name, target.parent, nodes)
+    nodes.moved(
+      source.name, source.parent, to: target.name, target.parent, status, newZone: target.zone)
+  }
+
+  /// What a rename is about to replace, and a way to it that outlives its name.
+  private struct Doomed: ~Copyable {
+    let descriptor: Descriptor?
+    let status: InodeStatus?
+
+    /// Its name is gone now.
+    consuming func leave(_ name: Name, _ parent: NodeIndex, _ nodes: NodeTable) {
+      guard let status, let descriptor else { return }
+      nodes.removed(name, parent, status, descriptor: descriptor)
+    }
+  }
+
+  private func doomed(_ target: End) throws(Errno) -> Doomed {
+    do throws(Errno) {
+      let descriptor = try nodes.openPath(target.name.cString, in: target.directory)
+      let status = try InodeStatus.of(descriptor.rawValue)
+      return Doomed(descriptor: descriptor, status: status)
+    } catch {
+      guard error == .noEntry else { throw error }
+      return Doomed(descriptor: nil, status: nil)
+    }
+  }
+
+  private func exchange(_ source: End, _ target: End) throws(Errno) {
+    let status = try InodeStatus.of(source.name.cString, in: source.directory)
+    let other = try InodeStatus.of(target.name.cString, in: target.directory)
+    try require(
+      policy.decideExchange(renamed(source, status), renamed(target, other)))
+    nodes.beginMove()
+    defer { nodes.endMove() }
+    try Names.rename(
+      source.name.cString, in: source.directory, to: target.name.cString, in: target.directory,
+      flags: RenameFlag.exchange)
+    nodes.moved(
+      source.name, source.parent, to: target.name, target.parent, status, newZone: target.zone)
+    nodes.moved(
+      target.name, target.parent, to: source.name, source.parent, other, newZone: source.zone)
+  }
+
+  private func renamed(_ end: End, _ status: borrowing InodeStatus) -> RenamedEntry {
+    let open = nodes.openCounts(status)
+    let kind = kind(status.mode)
+    let linkCount = status.linkCount
+    return RenamedEntry(
+      zone: end.zone, kind: kind,
+      hasSeveralLinks: kind != .directory && linkCount > 1,
+      isOpen: open.opens > 0, isOpenForWriting: open.writers > 0)
+  }
+}

@@ -1,1 +1,0 @@
-// The View target: its first files come with the commits that follow.

@@ -1,0 +1,336 @@
+// The file system of one view: each operation is a decision of the policy, a system call on the
+// backing store, and an answer.
+//
+// This file is the table of contents: one line an opcode, and what they share. The operations are in
+// the files beside it, by what they act on.
+public import Containers
+public import FuseKit
+public import LinuxKit
+public import Policy
+
+/// One container as one tree.
+///
+/// All state of a view hangs on this object; nothing is process-wide.
+public final class ViewFileSystem: FileSystem {
+  let nodes: NodeTable
+  let handles: HandleTable
+  let policy: PolicyEngine
+  let permutation: InodePermutation
+  let caller: Caller
+  let bundleName: [UInt8]
+  let ownerUID: UInt32
+  let ownerGID: UInt32
+  let backing: Backing
+
+  /// How long the kernel may keep what it was told: nobody else writes to the backing.
+  let lifetimeSeconds: Double = 86_400
+
+  /// A view of the container in `directory`.
+  ///
+  /// `descriptorLimit` is how many descriptors the nodes may hold. Throws what opening the
+  /// container's directories throws, or ENOMEM.
+  public init(
+    _ configuration: ViewConfiguration, _ policy: PolicyEngine, container: borrowing Descriptor,
+    caller: Caller, descriptorLimit: Int
+  ) throws(Errno) {
+    let backing = try Backing.open(container, bundleName: configuration.bundleName)
+    let arena = try Arena()
+    self.policy = policy
+    self.caller = caller
+    bundleName = configuration.bundleName
+    ownerUID = configuration.ownerUID
+    ownerGID = configuration.ownerGID
+    permutation = InodePermutation(key: configuration.inodeKey)
+    nodes = try NodeTable(
+      arena, policy, root: backing.dataPath, bundle: backing.bundlePath,
+      bundleName: configuration.bundleName, orphans: backing.orphansPath,
+      descriptorLimit: descriptorLimit)
+    handles = HandleTable(arena)
+    self.backing = backing
+    super.init()
+  }
+
+  // MARK: INIT
+
+  override public func negotiate(_ connection: inout Connection) {
+    connection.useDefaults()
+    connection.want(.rawMode)
+    connection.want(.symbolicLinkCache)
+    connection.want(.atomicTruncate)
+    if backing.hasACL { connection.want(.posixACL) }
+    connection.refuse(.automaticInvalidation)
+    connection.refuse(.exportSupport)
+    connection.refuse(.spliceRead)
+  }
+
+  // MARK: Names
+
+  override public func lookup(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ reply: consuming Reply
+  ) {
+    find(parent, name, reply)
+  }
+
+  override public func forget(_ node: NodeID, _ count: LookupCount) {
+    nodes.forget(node.rawValue, count)
+  }
+
+  override public func makeNode(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ mode: UInt32, _ device: UInt64,
+    _ reply: consuming Reply
+  ) {
+    makeSpecial(request, parent, name, mode, reply)
+  }
+
+  override public func makeDirectory(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ mode: UInt32, _ reply: consuming Reply
+  ) {
+    makeFolder(request, parent, name, mode, reply)
+  }
+
+  override public func symbolicLink(
+    _ request: Request, _ target: UnsafePointer<CChar>, _ parent: NodeID, _ name: Name,
+    _ reply: consuming Reply
+  ) {
+    makeSymbolicLink(request, target, parent, name, reply)
+  }
+
+  override public func link(
+    _ request: Request, _ node: NodeID, _ parent: NodeID, _ name: Name, _ reply: consuming Reply
+  ) {
+    makeLink(node, parent, name, reply)
+  }
+
+  override public func unlink(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ reply: consuming Reply
+  ) {
+    removeEntry(parent, name, isDirectory: false, reply)
+  }
+
+  override public func removeDirectory(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ reply: consuming Reply
+  ) {
+    removeEntry(parent, name, isDirectory: true, reply)
+  }
+
+  override public func rename(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ newParent: NodeID, _ newName: Name,
+    _ flags: UInt32, _ reply: consuming Reply
+  ) {
+    move(parent, name, newParent, newName, flags, reply)
+  }
+
+  // MARK: Attributes
+
+  override public func getAttributes(
+    _ request: Request, _ node: NodeID, _ handle: HandleID?, _ reply: consuming Reply
+  ) {
+    answerAttributes(node, handle, reply)
+  }
+
+  override public func setAttributes(
+    _ request: Request, _ node: NodeID, _ attributes: borrowing FileAttributes,
+    _ changes: AttributeChanges, _ handle: HandleID?, _ reply: consuming Reply
+  ) {
+    changeAttributes(node, attributes, changes, handle, reply)
+  }
+
+  override public func readLink(_ request: Request, _ node: NodeID, _ reply: consuming Reply) {
+    answerTarget(node, reply)
+  }
+
+  override public func setExtendedAttribute(
+    _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>,
+    _ value: UnsafeRawBufferPointer, _ flags: CInt, _ reply: consuming Reply
+  ) {
+    setAttribute(node, name, value, flags, reply)
+  }
+
+  override public func getExtendedAttribute(
+    _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ count: Int,
+    _ reply: consuming Reply
+  ) {
+    getAttribute(node, name, count, reply)
+  }
+
+  override public func listExtendedAttributes(
+    _ request: Request, _ node: NodeID, _ count: Int, _ reply: consuming Reply
+  ) {
+    listAttributes(node, count, reply)
+  }
+
+  override public func removeExtendedAttribute(
+    _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ reply: consuming Reply
+  ) {
+    removeAttribute(node, name, reply)
+  }
+
+  override public func fileSystemStatus(
+    _ request: Request, _ node: NodeID, _ reply: consuming Reply
+  ) {
+    answerFree(reply)
+  }
+
+  // MARK: Files
+
+  override public func open(
+    _ request: Request, _ node: NodeID, _ flags: CInt, _ reply: consuming Reply
+  ) {
+    openFile(node, flags, reply)
+  }
+
+  override public func create(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ mode: UInt32, _ flags: CInt,
+    _ reply: consuming Reply
+  ) {
+    createFile(request, parent, name, mode, flags, reply)
+  }
+
+  override public func read(
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ offset: Int64, _ count: Int,
+    _ reply: consuming Reply
+  ) {
+    readFile(handle, offset, count, reply)
+  }
+
+  override public func write(
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ bytes: UnsafeRawBufferPointer,
+    _ offset: Int64, _ reply: consuming Reply
+  ) {
+    writeFile(handle, bytes, offset, reply)
+  }
+
+  override public func release(
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ reply: consuming Reply
+  ) {
+    releaseFile(handle, reply)
+  }
+
+  override public func synchronize(
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ dataOnly: Bool,
+    _ reply: consuming Reply
+  ) {
+    synchronizeFile(handle, dataOnly, reply)
+  }
+
+  override public func allocate(
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ mode: CInt, _ offset: Int64,
+    _ length: Int64, _ reply: consuming Reply
+  ) {
+    allocateFile(handle, mode, offset, length, reply)
+  }
+
+  override public func copyRange(
+    _ request: Request, _ source: (node: NodeID, handle: HandleID, offset: Int64),
+    _ target: (node: NodeID, handle: HandleID, offset: Int64), _ count: Int, _ flags: UInt32,
+    _ reply: consuming Reply
+  ) {
+    copyFile(
+      (source.handle, source.offset), (target.handle, target.offset), count, flags, reply)
+  }
+
+  override public func seek(
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ offset: Int64, _ whence: CInt,
+    _ reply: consuming Reply
+  ) {
+    seekFile(handle, offset, whence, reply)
+  }
+
+  // MARK: Directories
+
+  override public func openDirectory(
+    _ request: Request, _ node: NodeID, _ reply: consuming Reply
+  ) {
+    openFolder(node, reply)
+  }
+
+  override public func readDirectory(
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ offset: Int64, _ count: Int,
+    _ withAttributes: Bool, _ reply: consuming Reply
+  ) {
+    listFolder(node, handle, offset, count, withAttributes, reply)
+  }
+
+  override public func releaseDirectory(
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ reply: consuming Reply
+  ) {
+    releaseFile(handle, reply)
+  }
+
+  override public func synchronizeDirectory(
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ dataOnly: Bool,
+    _ reply: consuming Reply
+  ) {
+    synchronizeFile(handle, dataOnly, reply)
+  }
+}
+
+// MARK: - What the operations share
+
+extension ViewFileSystem {
+  /// Throws the errno of a refusal.
+  @inline(__always)
+  func require(_ verdict: Verdict) throws(Errno) {
+    guard let denial = verdict.denial else { return }
+    throw Errno(denial)
+  }
+
+  /// Throws for what no entry can be called.
+  @inline(__always)
+  func check(_ name: Name) throws(Errno) {
+    if name.isDots { throw .invalid }
+    if name.count > Name.maximumByteCount { throw .nameTooLong }
+  }
+
+  /// The zone of a name in a directory.
+  @inline(__always)
+  func zone(_ name: Name, in parent: NodeIndex, _ scratch: ThreadScratch) -> ZoneID {
+    policy.zone(named: name.bytes.span, in: nodes.zone(of: parent, scratch))
+  }
+
+  /// What the kernel is shown of a status.
+  @inline(__always)
+  func shown(_ status: borrowing InodeStatus, _ state: NodeRecord.State) -> FileAttributes {
+    var attributes = status.shown
+    attributes.inode = permutation(attributes.inode)
+    if state.contains(.bundle) { fixBundle(&attributes) }
+    // An orphan's one name is not the app's.
+    if state.contains(.orphaned) && attributes.linkCount > 0 { attributes.linkCount -= 1 }
+    return attributes
+  }
+
+  /// The bundle's modes are fixed, so that the mount's EROFS is the answer to every change.
+  private func fixBundle(_ attributes: inout FileAttributes) {
+    attributes.uid = ownerUID
+    attributes.gid = ownerGID
+    let type = attributes.mode & 0o170000
+    let isExecutable = type == 0o040000 || attributes.mode & 0o111 != 0
+    if type != 0o120000 { attributes.mode = type | (isExecutable ? 0o755 : 0o644) }
+  }
+
+  func kind(_ type: UInt32) -> NodeKind {
+    switch type & 0o170000 {
+    case 0o040000: .directory
+    case 0o100000: .file
+    case 0o120000: .symlink
+    case 0o010000: .fifo
+    case 0o140000: .socket
+    default: .device
+    }
+  }
+}
+
+extension Errno {
+  /// The errno of a refusal, as in the design's table.
+  @inline(__always)
+  init(_ denial: Denial) {
+    self =
+      switch denial {
+      case .notFound: .noEntry
+      case .readOnly: .readOnly
+      case .accessDenied: .accessDenied
+      case .notPermitted: .notPermitted
+      case .crossZone: .crossDevice
+      }
+  }
+}

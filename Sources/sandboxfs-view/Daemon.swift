@@ -1,0 +1,135 @@
+// From a container's directory to a served view, in the only order that works: lock, privileges,
+// policy, mount, INIT, control socket, threads.
+import Containers
+import FuseKit
+import LinuxKit
+import Policy
+import View
+
+/// One view, mounted and ready to be served.
+final class Daemon {
+  private let startup: Startup
+  private let lock: Descriptor
+  private let session: Session
+  private let control: ControlServer
+  private let loopThreads: UInt32
+
+  /// Mounts the view and answers INIT, on a process of one thread.
+  init(_ startup: Startup) throws(StartError) {
+    let configuration = try startup.readConfiguration()
+    lock = try Daemon.lock(startup.container)
+    let policy = try Daemon.policy(configuration)
+    let termination = try Daemon.blockSignals()
+    let fileSystem = try Daemon.open(startup.container, configuration, policy)
+    DaemonProcess.leaveSession()
+    session = try Daemon.mount(fileSystem, configuration)
+    control = try ControlServer(startup.container, configuration, termination: termination)
+    self.startup = startup
+    loopThreads = UInt32(max(2, DaemonProcess.processorCount))
+  }
+
+  /// Serves until the kernel ends the connection.
+  func serve() {
+    do throws(Errno) {
+      try control.start()
+      // A few more than there are processors: what waits for the disk must not stop the rest.
+      try session.serve(threads: loopThreads + 6, idle: loopThreads)
+    } catch {
+      DaemonProcess.complain("sandboxfs-view: the connection has failed: \(error.message)")
+      DaemonProcess.exit(1)
+    }
+  }
+
+  private static func blockSignals() throws(StartError) -> Descriptor {
+    do throws(Errno) {
+      return try DaemonProcess.blockSignals()
+    } catch {
+      throw StartError("cannot block signals", error)
+    }
+  }
+
+  private static func open(
+    _ container: borrowing Descriptor, _ configuration: ViewConfiguration, _ policy: PolicyEngine
+  ) throws(StartError) -> ViewFileSystem {
+    do throws(Errno) {
+      let limit = try DaemonProcess.raiseOpenFileLimit()
+      let isPrivileged = configuration.transport == .kernel
+      if isPrivileged { try Caller.prepareProcess() }
+      return try ViewFileSystem(
+        configuration, policy, container: container, caller: Caller(isPrivileged: isPrivileged),
+        // The other half is for open files, the kernel's device, the listings under way.
+        descriptorLimit: max(16, limit / 2))
+    } catch {
+      throw StartError("cannot open the container", error)
+    }
+  }
+
+  private static func lock(_ container: borrowing Descriptor) throws(StartError) -> Descriptor {
+    do throws(Errno) {
+      let lock = try container.open(ContainerLayout.lock, Flags.lockFile, mode: 0o600)
+      try lock.lockWithoutWaiting()
+      return lock
+    } catch {
+      if error == .wouldBlock { throw StartError("busy") }
+      throw StartError("cannot lock the container", error)
+    }
+  }
+
+  private static func policy(
+    _ configuration: ViewConfiguration
+  ) throws(StartError) -> PolicyEngine {
+    do throws(ProfileErrors) {
+      return try PolicyEngine(
+        layers: configuration.layers, bundleName: configuration.bundleName)
+    } catch {
+      let first = error.errors.first?.description ?? error.description
+      let more = error.errors.count > 1 ? " (and \(error.errors.count - 1) more)" : ""
+      throw StartError("the policy has an error: \(first)\(more)")
+    }
+  }
+
+  private static func mount(
+    _ fileSystem: ViewFileSystem, _ configuration: ViewConfiguration
+  ) throws(StartError) -> Session {
+    do throws(Errno) {
+      let session: Session
+      switch configuration.transport {
+      case .kernel:
+        session = try Session(fileSystem, options: "")
+        let device = try KernelMount.mount(
+          source: configuration.source, target: configuration.target,
+          flags: configuration.mountFlags)
+        // libfuse keeps the number, and the kernel the connection while it is open.
+        try session.adopt(device.release())
+      case .fusermount:
+        session = try Session(fileSystem, options: MountOptions.helper(configuration))
+        try session.mountByHelper(at: configuration.target.map { CChar(bitPattern: $0) } + [0])
+      }
+      try session.answerInit()
+      return session
+    } catch {
+      throw StartError("cannot mount the view", error)
+    }
+  }
+}
+
+/// The option string for fusermount3.
+enum MountOptions {
+  static func helper(_ configuration: ViewConfiguration) -> String {
+    var options = "subtype=sandboxfs,default_permissions,nosuid,nodev"
+    if configuration.mountFlags & 1 != 0 { options += ",ro" }
+    return options + ",fsname=" + escaped(configuration.source)
+  }
+
+  /// libfuse takes a comma as the end of a value unless a backslash stands before it.
+  private static func escaped(_ value: [UInt8]) -> String {
+    var bytes: [UInt8] = []
+    for byte in value {
+      if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "\\") {
+        bytes.append(UInt8(ascii: "\\"))
+      }
+      bytes.append(byte)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

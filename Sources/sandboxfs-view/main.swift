@@ -1,1 +1,0 @@
-// The entry point: it comes with the commits that follow.
