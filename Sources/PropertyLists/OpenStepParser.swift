@@ -14,7 +14,8 @@ extension PropertyList {
   /// Throws the first mistake. What is empty but for blanks and comments is one.
   public static func openStep(_ bytes: [UInt8]) throws(PropertyListError) -> PropertyList {
     guard let text = OpenStepText.utf8(bytes) else {
-      throw PropertyListError(line: 1, column: 1, message: "not a text in the encoding it names")
+      throw PropertyListError(
+        at: .text(line: 1, column: 1), "not a text in the encoding it names")
     }
     var parser = OpenStepParser(text: text)
     return try parser.wholeText()
@@ -305,7 +306,7 @@ struct OpenStepParser {
     let before = text.prefix(place)
     let line = before.reduce(1) { $1 == 10 ? $0 + 1 : $0 }
     let column = place - (before.lastIndex(of: 10).map { $0 + 1 } ?? 0) + 1
-    return PropertyListError(line: line, column: column, message: message)
+    return PropertyListError(at: .text(line: line, column: column), message)
   }
 
   // MARK: Characters

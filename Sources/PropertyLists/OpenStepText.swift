@@ -32,7 +32,8 @@ enum OpenStepText {
     return text
   }
 
-  private static func utf16(_ bytes: ArraySlice<UInt8>, isBigEndian: Bool) -> [UInt8]? {
+  /// UTF-16 without a byte order mark; nil if it is cut short or has half of a pair.
+  static func utf16(_ bytes: ArraySlice<UInt8>, isBigEndian: Bool) -> [UInt8]? {
     guard bytes.count.isMultiple(of: 2) else { return nil }
     let units = stride(from: bytes.startIndex, to: bytes.endIndex, by: 2).map { position in
       let (first, second) = (UInt16(bytes[position]), UInt16(bytes[position + 1]))
