@@ -4,11 +4,15 @@ import Foundation
 import TestSupport
 import Testing
 
+private let pages = URL(filePath: #filePath).deletingLastPathComponent()
+  .deletingLastPathComponent().deletingLastPathComponent().appending(path: "man")
+
+private let pageNames = (try? FileManager.default.contentsOfDirectory(atPath: pages.path)) ?? []
+
 @Suite struct ManualTests {
   private static func page(_ name: String) throws -> String {
-    let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().appending(path: "man/\(name)")
-    return try String(contentsOf: file, encoding: .utf8).replacing("\\-", with: "-")
+    try String(contentsOf: pages.appending(path: name), encoding: .utf8)
+      .replacing("\\-", with: "-")
   }
 
   private func help(_ arguments: String...) throws -> String {
@@ -55,11 +59,10 @@ import Testing
   @Test(
     "groff finds nothing wrong with a page",
     .enabled(if: (try? run("sh", ["-c", "command -v groff"]).status) == 0, "groff is not here"),
-    arguments: ["sandboxfs.1", "mount.sandboxfs.8"])
+    arguments: pageNames.sorted())
   func markup(_ name: String) throws {
-    let path = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().appending(path: "man/\(name)").path
-    let outcome = try run("groff", ["-man", "-Tutf8", "-ww", "-z", path])
+    let outcome = try run(
+      "groff", ["-man", "-Tutf8", "-ww", "-z", pages.appending(path: name).path])
     #expect(outcome.status == 0 && outcome.errorText.isEmpty, "\(outcome.errorText)")
   }
 }
