@@ -12,15 +12,29 @@ public enum MountRequester: Sendable {
 
 /// What an option list asks for.
 public struct MountOptions: Equatable, Sendable {
+  /// A word that switches something on or off.
+  public struct Wish: Equatable, Sendable {
+    /// The word.
+    public let word: String
+    /// Whether it switches on.
+    public let isOn: Bool
+  }
+
+  /// The last word about each thing that can be switched.
+  private var wishes: [MountSwitch: Wish] = [:]
+
   /// What is switched on.
-  public private(set) var switches: Set<MountSwitch> = []
+  public var switches: Set<MountSwitch> { Set(wishes.filter(\.value.isOn).keys) }
+
+  /// What the list says about a thing; nil if nothing.
+  public func asked(_ thing: MountSwitch) -> Wish? { wishes[thing] }
+
   /// The store's path, if one was named.
   public private(set) var store: [UInt8]?
   /// Whether a mount that is there is to be changed.
   public private(set) var isRemount = false
   /// Whether ordinary users may mount it: then `exec` only takes back what `user` implies.
   private var isForUsers = false
-  private var saysExec = false
 
   /// Reads option lists, each as it stood behind an `-o`.
   ///
@@ -35,10 +49,10 @@ public struct MountOptions: Equatable, Sendable {
         try take(word, requester, isSloppy)
       }
     }
-    if requester == .root, saysExec, !isForUsers, !isRemount {
-      throw MountOptionError(
-        Array("exec".utf8),
-        "root's views are noexec but for the bundle, which is executable without it; leave it out")
+    if requester == .root, let wish = wishes[.noExec], !wish.isOn {
+      // In a line of fstab that users may mount it only takes back what `user` implies.
+      guard isForUsers else { throw MountOptionError(Array("exec".utf8), Self.execRemedy) }
+      wishes[.noExec] = nil
     }
     // A remount is handed what the mount has; the others it cannot change.
     if isRemount { return }
@@ -65,17 +79,18 @@ public struct MountOptions: Equatable, Sendable {
     default: break
     }
     switch option.effect {
-    case .on(let thing): switches.insert(thing)
-    case .off(let things): switches.subtract(things)
+    case .on(let thing): wishes[thing] = Wish(word: option.name, isOn: true)
+    case .off(let things):
+      for thing in things { wishes[thing] = Wish(word: option.name, isOn: false) }
     case .store: store = word.value
     case .remount: isRemount = true
     case .taken, .refused: break
     }
-    if option.name == "exec" { saysExec = true }
-    if option.name == "noexec" { saysExec = false }
     if Self.makingItForUsers.contains(option.name) { isForUsers = true }
   }
 
+  private static let execRemedy =
+    "root's views are noexec but for the bundle, which is executable without it; leave it out"
   private static let makingItForUsers: Set = ["user", "users", "owner", "group"]
 
   private func isOn(_ option: MountOption) -> Bool {

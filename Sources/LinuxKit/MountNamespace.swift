@@ -1,4 +1,5 @@
 // Work in another process's mount namespace, done by a thread that exists for nothing else.
+internal import CLinux
 internal import Glibc
 
 /// Runs `body` on a thread that has entered the mount namespace of `process`, and waits for it.
@@ -22,6 +23,18 @@ public func withMountNamespace(
   // The namespace's descriptor must outlive the thread.
   _ = namespace.rawValue
   if let failure = visit.failure { throw failure }
+}
+
+/// Moves the caller, which must have no other thread, into the mount namespace that a file names.
+///
+/// Its working directory is then the namespace's root.
+public func enterMountNamespace(_ path: [UInt8]) throws(Errno) {
+  let namespace = try path.withCPath { path throws(Errno) in
+    try retrying { clinux_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0) }
+  }
+  let owner = Descriptor(owning: namespace)
+  let raw = owner.rawValue
+  try retrying { setns(raw, CLONE_NEWNS) }
 }
 
 /// What the thread is to do, and how it went; read only after the thread has been joined.

@@ -4,14 +4,6 @@ internal import LinuxKit
 internal import Paths
 internal import Synchronization
 
-/// What a daemon that was started has said.
-enum DaemonAnswer {
-  /// It serves.
-  case ready(ChildProcess)
-  /// Another one has the container's lock.
-  case busy
-}
-
 /// The daemons that this process started and that have not been waited for.
 ///
 /// A daemon outlives who started it; if it ends first it stays a zombie until someone asks.
@@ -31,13 +23,14 @@ enum StartedDaemons {
   }
 }
 
-/// Starts the daemon for the container in `directory` and waits for its answer.
+/// Starts the daemon for the container in `directory` and waits until it serves.
 ///
-/// If it does not answer in time or a signal comes, it is killed and waited for.
+/// nil if another one has the container's lock. If it does not answer in time or a signal comes, it
+/// is killed, and what it mounted is taken away.
 func startDaemon(
-  _ directory: borrowing Descriptor, _ configuration: ViewConfiguration,
+  _ directory: borrowing Descriptor, _ configuration: ViewConfiguration, at target: MountTarget,
   _ settings: MountSettings, until deadline: Int64, _ signals: borrowing BlockedSignals
-) throws(MountError) -> DaemonAnswer {
+) throws(MountError) -> ChildProcess? {
   StartedDaemons.reap()
   let program: [UInt8]
   if let given = settings.daemon { program = given } else { program = try installedDaemon() }
@@ -46,15 +39,16 @@ func startDaemon(
     let line = try answer.readLine(until: deadline, signals)
     if line == Array("ready".utf8) {
       StartedDaemons.add(daemon)
-      return .ready(daemon)
+      return daemon
     }
     if line == Array("error busy".utf8) {
       end(daemon)
-      return .busy
+      return nil
     }
     throw refusal(line, from: daemon)
   } catch {
     end(daemon)
+    try? removeDeadView(at: target.path)
     throw error
   }
 }
@@ -63,7 +57,7 @@ func startDaemon(
 ///
 /// What is not beside the running program, found by the kernel's own link, is never looked for
 /// along a path of the caller's.
-private func installedDaemon() throws(MountError) -> [UInt8] {
+func installedDaemon() throws(MountError) -> [UInt8] {
   let name = Array("/sandboxfs-view".utf8)
   if let program = try? canonicalPath(Array("/proc/self/exe".utf8)),
     let slash = program.lastIndex(of: UInt8(ascii: "/"))

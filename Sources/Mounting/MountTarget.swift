@@ -9,17 +9,23 @@ struct MountTarget {
   /// What people read.
   var name: String { path.printable }
 
-  /// Looks at a path; a dead view on it is taken away first.
+  /// Looks at a path; a dead view on it is taken away first, if `replacingDead`.
   ///
   /// Refuses what is no directory, and what lies in the store of the container in `container`.
-  init(_ path: [UInt8], for container: borrowing Descriptor) throws(MountError) {
+  init(
+    _ path: [UInt8], for container: borrowing Descriptor, replacingDead: Bool
+  ) throws(MountError) {
     let name = path.printable
     do throws(Errno) {
       self.path = try canonicalPathOfMountPoint(path)
     } catch {
       throw MountError(.failed, "mount point \(name)", error)
     }
-    try removeDeadView(at: self.path)
+    if replacingDead {
+      try removeDeadView(at: self.path)
+    } else if try isDeadView(at: self.path) {
+      return
+    }
     let isInStore: Bool
     do throws(Errno) {
       // A container's directory is in `containers`, and that is in the store.
@@ -39,7 +45,7 @@ struct MountTarget {
 ///
 /// As an ordinary user only the caller's own, by fusermount3.
 func removeDeadView(at path: [UInt8]) throws(MountError) {
-  while let entry = try readMountTable().topmost(at: path), entry.isView, isDead(path) {
+  while try isDeadView(at: path) {
     if isPrivileged() {
       do throws(Errno) {
         try LinuxKit.unmount(path, .detach)
@@ -51,6 +57,12 @@ func removeDeadView(at path: [UInt8]) throws(MountError) {
       try unmountByFusermount(path, lazily: true)
     }
   }
+}
+
+/// Whether a view whose daemon has died is at a mount point.
+private func isDeadView(at path: [UInt8]) throws(MountError) -> Bool {
+  guard let entry = try readMountTable().topmost(at: path), entry.isView else { return false }
+  return isDead(path)
 }
 
 extension MountEntry {

@@ -11,6 +11,28 @@ extension ViewMounts {
     _ status: DaemonStatus, _ configuration: ViewConfiguration, at target: MountTarget,
     _ settings: MountSettings
   ) throws(MountError) -> MountedView? {
+    guard let original = try copyable(status, configuration, at: target, settings) else {
+      return nil
+    }
+    try attachCopy(of: original, at: target, settings)
+    do throws(MountError) {
+      let view = try openView(status.device, at: target)
+      try complete(view, configuration, at: target, settings)
+    } catch {
+      takeDown(target)
+      throw error
+    }
+    return MountedView(
+      target: target.path, device: status.device, daemon: status.pid, isFirst: false)
+  }
+
+  /// The mount that a copy would be made of; nil if the view is mounted nowhere.
+  ///
+  /// Throws if there can't be a copy of it there.
+  static func copyable(
+    _ status: DaemonStatus, _ configuration: ViewConfiguration, at target: MountTarget,
+    _ settings: MountSettings
+  ) throws(MountError) -> Original? {
     if let here = try readMountTable().topmost(at: target.path), here.device == status.device {
       throw MountError(
         .failed, "\(configuration.identifier.printable) is already mounted at \(target.name)")
@@ -24,16 +46,7 @@ extension ViewMounts {
           + "unmount it first")
     }
     try checkFileSystem(original.entry, settings)
-    try attachCopy(of: original, at: target, settings)
-    do throws(MountError) {
-      let view = try openView(status.device, at: target)
-      try complete(view, configuration, at: target, settings)
-    } catch {
-      takeDown(target)
-      throw error
-    }
-    return MountedView(
-      target: target.path, device: status.device, daemon: status.pid, isFirst: false)
+    return original
   }
 
   /// A mount of a view, and a process in whose namespace it is; nil for our own.

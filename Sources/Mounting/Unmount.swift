@@ -54,6 +54,23 @@ extension ViewMounts {
     }
   }
 
+  /// How the view at a directory is mounted.
+  public static func settings(at target: [UInt8]) throws(MountError) -> MountSettings {
+    let root = try MountedParts.find(target).root
+    var settings = MountSettings()
+    settings.readOnly = root.has("ro") || root.superHas("ro")
+    settings.noExecution = root.has("noexec")
+    settings.noAccessTime = root.has("noatime")
+    settings.noDirectoryAccessTime = root.has("nodiratime")
+    settings.strictAccessTime = !root.has("noatime") && !root.has("relatime")
+    settings.noSymlinkFollowing = root.has("nosymfollow")
+    settings.synchronous = root.superHas("sync")
+    settings.synchronousDirectories = root.superHas("dirsync")
+    settings.lazyTimes = root.superHas("lazytime")
+    settings.source = root.source
+    return settings
+  }
+
   private static func detach(_ view: MountedParts) throws(MountError) {
     do throws(Errno) {
       // The bundle's mount lies on the view and goes with it.

@@ -20,28 +20,35 @@ public enum ViewMounts {
     _ settings: MountSettings = MountSettings()
   ) throws(MountError) -> MountedView {
     let signals = try blockSignals()
-    let target = try MountTarget(target, for: directory)
+    let target = try MountTarget(target, for: directory, replacingDead: true)
     let deadline = monotonicMilliseconds() + settings.patienceMilliseconds
-    var configuration = configuration
-    configuration.target = target.path
-    configuration.transport = isPrivileged() ? .kernel : .fusermount
-    configuration.source = settings.source ?? configuration.identifier
-    let flags = isPrivileged() ? settings.fileSystemFlags : settings.userFlags
-    configuration.mountFlags = flags.rawValue
+    let configuration = configuration.with(settings, target)
     while true {
       if let status = try DaemonStatus.ask(directory),
         let view = try mountAgain(status, configuration, at: target, settings)
       {
         return view
       }
-      let answer = try startDaemon(
-        directory, configuration, settings, until: deadline, signals)
-      if case .ready(let daemon) = answer {
+      if let daemon = try startDaemon(
+        directory, configuration, at: target, settings, until: deadline, signals)
+      {
         return try finish(daemon, directory, configuration, at: target, settings, signals)
       }
       // The one that has the lock is just beginning or just ending.
       try pause(directory, until: deadline, signals)
     }
+  }
+
+  /// Finds out whether `mount` could begin, and changes nothing.
+  public static func check(
+    _ directory: borrowing Descriptor, _ configuration: ViewConfiguration, at target: [UInt8],
+    _ settings: MountSettings = MountSettings()
+  ) throws(MountError) {
+    let target = try MountTarget(target, for: directory, replacingDead: false)
+    if let status = try DaemonStatus.ask(directory) {
+      _ = try copyable(status, configuration.with(settings, target), at: target, settings)
+    }
+    if settings.daemon == nil { _ = try installedDaemon() }
   }
 
   /// Waits a moment before the next try; throws if the time is over.
@@ -67,6 +74,18 @@ public enum ViewMounts {
       .failed,
       "the container's view was unmounted lazily and is still in use"
         + (users.isEmpty ? "" : " by \(Holders.list(users))") + "; its daemon is \(status.pid)")
+  }
+}
+
+extension ViewConfiguration {
+  /// With what the caller's settings and rights make of it.
+  fileprivate func with(_ settings: MountSettings, _ target: MountTarget) -> ViewConfiguration {
+    var whole = self
+    whole.target = target.path
+    whole.source = settings.source ?? identifier
+    whole.transport = isPrivileged() ? .kernel : .fusermount
+    whole.mountFlags = (isPrivileged() ? settings.fileSystemFlags : settings.userFlags).rawValue
+    return whole
   }
 }
 

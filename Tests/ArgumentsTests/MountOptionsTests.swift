@@ -34,7 +34,7 @@ import Testing
         list: "rw,nosuid,nodev,noexec,relatime,remount,noatime,user_id=0,group_id=0,"
           + "default_permissions,allow_other,fsname=a,subtype=b,rootmode=40000,blksize=4096",
         on: [.noExec, .noAccessTime], isRemount: true),
-      Row(list: "remount,exec,ro", on: [.readOnly], isRemount: true),
+      Row(list: "remount,user,exec,ro", on: [.readOnly], isRemount: true),
       Row(list: "user,exec,noatime,ro", by: .user, on: [.noAccessTime, .readOnly]),
       Row(list: "exec", by: .user),
       Row(list: #"store=/a\,b\\c\d"#, store: #"/a,b\c\d"#),
