@@ -85,7 +85,8 @@ let package = Package(
     tests(
       "MountTests",
       [
-        "Paths", "Containers", "LinuxKit", "Store", "Mounting", "TestSupport", "sandboxfs",
+        "Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting", "TestSupport",
+        "sandboxfs",
         "sandboxfs-view", "MountHelper",
       ]),
     tests("LaunchTests", ["Containers", "LinuxKit", "Launch"]),

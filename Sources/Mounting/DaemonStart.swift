@@ -29,18 +29,16 @@ enum StartedDaemons {
 /// is killed, and what it mounted is taken away.
 func startDaemon(
   _ directory: borrowing Descriptor, _ configuration: ViewConfiguration, at target: MountTarget,
-  _ settings: MountSettings, until deadline: Int64, _ signals: borrowing BlockedSignals
+  _ settings: MountSettings, _ signals: borrowing BlockedSignals
 ) throws(MountError) -> ChildProcess? {
   StartedDaemons.reap()
   let program: [UInt8]
   if let given = settings.daemon { program = given } else { program = try installedDaemon() }
   let (daemon, answer) = try spawn(program, directory, configuration)
   do throws(MountError) {
+    let deadline = monotonicMilliseconds() + settings.patienceMilliseconds
     let line = try answer.readLine(until: deadline, signals)
-    if line == Array("ready".utf8) {
-      StartedDaemons.add(daemon)
-      return daemon
-    }
+    if line == Array("ready".utf8) { return daemon }
     if line == Array("error busy".utf8) {
       end(daemon)
       return nil
@@ -159,8 +157,8 @@ private func refusal(_ line: [UInt8], from daemon: ChildProcess) -> MountError {
   return MountError(.system, "the daemon ended before it served, with status \(status)")
 }
 
-private func end(_ daemon: ChildProcess) {
-  // Only our own child has this number until it is waited for.
+/// Ends a daemon that we started; it has that number until it is waited for.
+func end(_ daemon: ChildProcess) {
   guard (try? daemon.exitStatusIfEnded()) == .some(nil) else { return }
   try? daemon.kill()
   _ = try? daemon.wait()

@@ -18,10 +18,14 @@ extension ViewMounts {
         try complete(view, configuration, at: target, settings)
       }
       try signals.check()
+      StartedDaemons.add(daemon)
       return MountedView(
         target: target.path, device: status.device, daemon: daemon.pid, isFirst: true)
     } catch {
       takeDown(target)
+      // Without its mount it ends by itself, unless it is what has failed.
+      _ = RunningProcess(pid: daemon.pid).waitForEnd(milliseconds: 2000)
+      end(daemon)
       throw error
     }
   }

@@ -30,7 +30,7 @@ public enum ViewMounts {
         return view
       }
       if let daemon = try startDaemon(
-        directory, configuration, at: target, settings, until: deadline, signals)
+        directory, configuration, at: target, settings, signals)
       {
         return try finish(daemon, directory, configuration, at: target, settings, signals)
       }

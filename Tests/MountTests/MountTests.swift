@@ -1,1 +1,0 @@
-// MountTests: the first tests come with the commits that follow.
