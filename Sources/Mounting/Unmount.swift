@@ -22,7 +22,8 @@ extension ViewMounts {
       // can answer nothing any more is of no use to anyone.
       try? LinuxKit.unmount(view.path, .force)
       try detach(view)
-    } else if settings.contains(.lazy) {
+    } else if settings.contains(.lazy) || isDead(view.path) {
+      // Through a dead view there is no way to its bundle.
       try detach(view)
     } else {
       try unmountParts(view)
@@ -127,9 +128,12 @@ extension ViewMounts {
 
   /// Waits a moment, so that the container can be mounted or uninstalled by the next command.
   private static func waitForEnd(of daemon: RunningDaemon?, serving device: DeviceNumber) {
-    guard let daemon, let table = try? readMountTable(),
-      !table.entries.contains(where: { $0.device == device })
-    else { return }
+    guard let daemon else { return }
+    let tables = [try? MountTable.read(), try? MountTable.read(of: daemon.process.pid)]
+    // Where it serves on, in our namespace or in its own, there is nothing to wait for.
+    for table in tables where table?.entries.contains(where: { $0.device == device }) ?? false {
+      return
+    }
     _ = daemon.process.waitForEnd(milliseconds: 1000)
     StartedDaemons.reap()
   }
