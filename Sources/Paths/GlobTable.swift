@@ -8,23 +8,21 @@ public struct GlobTable: Sendable {
   }
 
   /// A code below 256 is that byte; then come `anyByte`, `anyRun`, and the sets by their index.
-  private static let anyByte: UInt16 = 256
-  private static let anyRun: UInt16 = 257
-  private static let firstSet: UInt16 = 258
+  private static let anyByte: UInt32 = 256
+  private static let anyRun: UInt32 = 257
+  private static let firstSet: UInt32 = 258
 
-  private var codes: [UInt16] = []
+  private var codes: [UInt32] = []
   private var sets: [ByteSet] = []
   /// Where each glob's codes begin, and where the next one's would.
   private var starts: [UInt32] = [0]
   private var known: [Glob: ID] = [:]
-  private var knownSets: [ByteSet: UInt16] = [:]
+  private var knownSets: [ByteSet: UInt32] = [:]
 
   /// A table without globs.
   public init() {}
 
   /// Adds a glob; one that is there already keeps its number.
-  ///
-  /// Traps at the 65,279th different set of bytes.
   public mutating func insert(_ glob: Glob) -> ID {
     if let id = known[glob] { return id }
     let id = ID(rawValue: UInt32(starts.count - 1))
@@ -34,15 +32,14 @@ public struct GlobTable: Sendable {
     return id
   }
 
-  private mutating func code(_ piece: Glob.Piece) -> UInt16 {
+  private mutating func code(_ piece: Glob.Piece) -> UInt32 {
     switch piece {
-    case .byte(let byte): return UInt16(byte)
+    case .byte(let byte): return UInt32(byte)
     case .anyByte: return Self.anyByte
     case .anyRun: return Self.anyRun
     case .oneOf(let set):
       if let code = knownSets[set] { return code }
-      precondition(sets.count < Int(UInt16.max - Self.firstSet), "too many sets of bytes")
-      let code = Self.firstSet + UInt16(sets.count)
+      let code = Self.firstSet + UInt32(sets.count)
       sets.append(set)
       knownSets[set] = code
       return code
@@ -83,8 +80,8 @@ public struct GlobTable: Sendable {
     return position == end
   }
 
-  private func fits(_ code: UInt16, _ byte: UInt8) -> Bool {
-    if code < Self.anyByte { return code == UInt16(byte) }
+  private func fits(_ code: UInt32, _ byte: UInt8) -> Bool {
+    if code < Self.anyByte { return code == UInt32(byte) }
     if code == Self.anyByte { return true }
     return sets[Int(code - Self.firstSet)].contains(byte)
   }

@@ -6,7 +6,8 @@ struct ListTable: Sendable {
   private var ranges: [Range<Int>] = [0..<0]
   private var table = IndexTable()
 
-  var count: Int { ranges.count }
+  /// How many elements all lists have together.
+  var elementCount: Int { elements.count }
 
   /// Where the elements of a list are.
   @inline(__always)

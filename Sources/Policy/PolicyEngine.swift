@@ -13,8 +13,6 @@ import Synchronization
 public final class PolicyEngine: Sendable {
   let automaton: Automaton
   let book: RuleBook
-  /// The patterns of the rules, by their index; only `explain` and its like look at them.
-  let patterns: [Pattern]
   private let table: Mutex<ZoneTable>
 
   /// What the layers' own profiles expect.
@@ -36,7 +34,6 @@ public final class PolicyEngine: Sendable {
     let book = RuleBook(profile)
     self.automaton = automaton
     self.book = book
-    patterns = profile.rules.map(\.pattern)
     expectations = profile.expectations
     table = Mutex(ZoneTable(automaton, book))
   }

@@ -6,6 +6,10 @@ import Paths
 struct ProfileParser {
   /// How deep profiles may include each other.
   static let maximumIncludeDepth = 16
+  /// Nobody reads more mistakes than that, and a hostile profile could have millions.
+  static let maximumErrorCount = 1000
+  /// How many rules all layers may have together, those of included profiles counted each time.
+  static let maximumRuleCount = 1 << 20
 
   private let library: [ProfileSource]
   private var profile = Profile()
@@ -44,8 +48,14 @@ struct ProfileParser {
     var context = Context(
       rank: rank, file: profile.files.count, including: including + [source.name])
     profile.files.append(source.name)
+    guard source.text.count <= rank.maximumByteCount else {
+      context.line = 1
+      let limit = "a profile of at most \(rank.maximumByteCount) bytes"
+      return report(LineError(column: 1, text: [], expected: limit), in: context)
+    }
     for line in source.text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
       context.line += 1
+      guard !isFull else { return }
       do throws(LineError) {
         try read(Lexer.words(of: line), in: context)
       } catch {
@@ -54,7 +64,10 @@ struct ProfileParser {
     }
   }
 
+  private var isFull: Bool { errors.count >= Self.maximumErrorCount }
+
   private mutating func report(_ error: LineError, in context: Context) {
+    guard !isFull else { return }
     errors.append(
       ProfileError(
         file: profile.files[context.file], line: context.line, column: error.column,
@@ -164,6 +177,10 @@ struct ProfileParser {
       report(LineError(column: column, text: [], expected: expected), in: context)
     }
     guard let pattern else { return }
+    guard profile.rules.count < Self.maximumRuleCount else {
+      let expected = "at most \(Self.maximumRuleCount) rules in all layers together"
+      return report(LineError(words[0], expected: expected), in: context)
+    }
     let place = SourcePlace(rank: context.rank, file: context.file, line: context.line)
     profile.rules.append(reader.rule(pattern, at: place))
   }

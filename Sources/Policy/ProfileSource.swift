@@ -20,6 +20,9 @@ public struct ProfileSource: Hashable, Sendable {
     /// Whether its rules can only take away.
     var onlyTakesAway: Bool { self == .bundle || self == .limits }
 
+    /// How long its text may be; an app's own may not fill the host's memory.
+    var maximumByteCount: Int { self == .bundle ? 1 << 18 : 1 << 22 }
+
     /// What people call it.
     public var name: String { String(describing: self) }
   }

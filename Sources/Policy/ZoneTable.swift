@@ -26,10 +26,13 @@ struct ZoneTable: Sendable {
   /// Beyond them an app that looks for paths with ever new sets
   /// of patterns finds closed doors; no profile that was written by hand comes near.
   private let limit: Int
+  /// The same for the elements of all lists together: hostile rules can make each list long.
+  private let elementLimit: Int
 
   /// A table whose first zone is the root's; the second stands for all that are not kept.
   init(_ automaton: borrowing Automaton, _ book: borrowing RuleBook) {
     limit = max(1 << 16, automaton.nodes.count * 4)
+    elementLimit = max(1 << 21, automaton.nodes.count * 8)
     targets.reserveCapacity(64)
     let root = zone(below: Zone(), reached: [0], automaton, book)
     _ = intern(root)
@@ -85,7 +88,7 @@ struct ZoneTable: Sendable {
     }
     if let known { return steps[Int(known)].child }
     let child = build(from: parent, automaton, book)
-    guard steps.count < limit else { return child }
+    guard steps.count < limit, lists.elementCount < elementLimit else { return child }
     stepTable.insert(UInt32(steps.count), hash: hash.value)
     steps.append(Step(parent: parent, targets: lists.intern(targets), child: child))
     return child
@@ -221,7 +224,7 @@ struct ZoneTable: Sendable {
     let hash = Self.hash(zone)
     let known = zoneTable.find(hash) { Self.isSame(zones[Int($0)], zone) }
     if let known { return known }
-    guard zones.count < limit else { return 1 }
+    guard zones.count < limit, lists.elementCount < elementLimit else { return 1 }
     let number = UInt32(zones.count)
     zones.append(zone)
     zoneTable.insert(number, hash: hash)

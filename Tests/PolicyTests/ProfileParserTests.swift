@@ -139,6 +139,18 @@ struct ProfileParserTests {
       thrown?.description == "b:1:10: 'a': expected a profile that does not include itself")
   }
 
+  @Test func `a hostile bundle cannot make an error of any size`() throws {
+    let many = Array(repeating: "@include ios", count: 10_000).joined(separator: "\n")
+    let thrown = #expect(throws: ProfileErrors.self) {
+      try PolicyEngine([profile(.bundle, many)])
+    }
+    #expect(thrown?.errors.count == 1000)
+    let long = profile(.bundle, String(repeating: "#", count: 300_000), name: "p")
+    let tooLong = #expect(throws: ProfileErrors.self) { try PolicyEngine([long]) }
+    #expect(
+      tooLong?.description == "p:1:1: end of line: expected a profile of at most 262144 bytes")
+  }
+
   @Test func `an administrator's profile of a shipped name is included instead`() throws {
     let engine = try PolicyEngine([
       ShippedProfiles.standard, profile(.included, "/only-here read", name: "ios.profile"),
