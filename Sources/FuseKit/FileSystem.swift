@@ -35,7 +35,7 @@ open class FileSystem {
 
   /// Changes the attributes that `changes` names to their values in `attributes`.
   open func setAttributes(
-    _ request: Request, _ node: NodeID, _ attributes: borrowing stat, _ changes: AttributeChanges,
+    _ request: Request, _ node: NodeID, _ attributes: stat, _ changes: AttributeChanges,
     _ handle: HandleID?, _ reply: consuming Reply
   ) {
     reply.fail(.unsupported)

@@ -75,3 +75,18 @@ extension Descriptor {
     try retrying { clinux_lock(raw) }
   }
 }
+
+#if FAULT_INJECTION
+  /// Dying on purpose, in builds that test what is left then.
+  public enum FaultInjection {
+    /// One in so many passes of any place kills the process: `SANDBOXFS_FAULT_ONE_IN`.
+    private static let oneIn: UInt64 = {
+      getenv("SANDBOXFS_FAULT_ONE_IN").flatMap { UInt64(String(cString: $0)) } ?? 0
+    }()
+
+    /// A place was reached.
+    public static func reached(_ place: Int) {
+      if oneIn > 0 && UInt64.random(in: 0..<oneIn) == 0 { kill(getpid(), SIGKILL) }
+    }
+  }
+#endif

@@ -72,4 +72,16 @@ final class HandleTable: @unchecked Sendable {
     _ = Descriptor(owning: closed.descriptor)
     return closed
   }
+
+  /// Computes which slots are free.
+  ///
+  /// Under the arena's lock.
+  func rebuild() { slab.rebuild() }
+
+  /// Calls `body` with each open handle.
+  ///
+  /// Under the arena's lock.
+  func forEach(_ body: (HandleRecord) -> Void) {
+    slab.forEach { body(record($0).pointee) }
+  }
 }

@@ -95,9 +95,9 @@ final class NodeTable: @unchecked Sendable {
     if descriptor >= 0 {
       let status = try InodeStatus.of(descriptor)
       node.pointee.identity = Identity(status)
-      insert(index)
     }
-    node.pointee.state = state.union([.live, .permanent])
+    // They are known by their index, never found by their identity.
+    node.pointee.state = state.union([.live, .permanent, .unhashed])
   }
 
   @inline(__always)
@@ -162,7 +162,7 @@ extension NodeTable {
     return 0
   }
 
-  private func insert(_ index: NodeIndex) {
+  func insert(_ index: NodeIndex) {
     hashedCount += 1
     if hashedCount > bucketCount && bucketCount < NodeTable.bucketCapacity { split() }
     let bucket = bucket(record(index).pointee.identity)
@@ -183,6 +183,14 @@ extension NodeTable {
         + (MemoryLayout<NodeRecord>.offset(of: \.nextInBucket) ?? 0)
       place = next.assumingMemoryBound(to: NodeIndex.self)
     }
+  }
+
+  /// Forgets where every node is found.
+  func clearBuckets() {
+    Mapping.discard(UnsafeMutableRawPointer(buckets), byteCount: Int(NodeTable.bucketCapacity) * 4)
+    bucketCount = 1
+    roundSize = 1
+    hashedCount = 0
   }
 
   /// Divides one bucket in two, so that growth never stops the table for long.

@@ -25,7 +25,7 @@ extension ViewFileSystem {
   // MARK: Changing
 
   func changeAttributes(
-    _ node: NodeID, _ attributes: borrowing FileAttributes, _ changes: AttributeChanges,
+    _ node: NodeID, _ attributes: FileAttributes, _ changes: AttributeChanges,
     _ handle: HandleID?, _ reply: consuming Reply
   ) {
     do throws(Errno) {
@@ -35,9 +35,11 @@ extension ViewFileSystem {
       let descriptor = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
       // The size first: it is what can fail for want of space, and then nothing has changed.
-      if changes.contains(.size) { try setSize(descriptor, attributes, handle) }
-      try setOwnerAndMode(descriptor, attributes, changes)
-      try setTimes(descriptor, attributes, changes)
+      try mutate(.setsValue) { () throws(Errno) in
+        if changes.contains(.size) { try setSize(descriptor, attributes, handle) }
+        try setOwnerAndMode(descriptor, attributes, changes)
+        try setTimes(descriptor, attributes, changes)
+      }
       let status = try InodeStatus.of(descriptor)
       reply.attributes(
         shown(status, nodes.record(index).pointee.state), lifetimeSeconds: lifetimeSeconds)
@@ -61,7 +63,7 @@ extension ViewFileSystem {
   }
 
   private func setSize(
-    _ descriptor: CInt, _ attributes: borrowing FileAttributes, _ handle: HandleID?
+    _ descriptor: CInt, _ attributes: FileAttributes, _ handle: HandleID?
   ) throws(Errno) {
     if let handle, let open = try? handles.find(handle.rawValue), open.state.contains(.writable) {
       return try Attributes.setSizeOfOpen(open.descriptor, attributes.size)
@@ -70,7 +72,7 @@ extension ViewFileSystem {
   }
 
   private func setOwnerAndMode(
-    _ descriptor: CInt, _ attributes: borrowing FileAttributes, _ changes: AttributeChanges
+    _ descriptor: CInt, _ attributes: FileAttributes, _ changes: AttributeChanges
   ) throws(Errno) {
     if !changes.isDisjoint(with: [.uid, .gid]) {
       try Attributes.setOwner(
@@ -85,7 +87,7 @@ extension ViewFileSystem {
   }
 
   private func setTimes(
-    _ descriptor: CInt, _ attributes: borrowing FileAttributes, _ changes: AttributeChanges
+    _ descriptor: CInt, _ attributes: FileAttributes, _ changes: AttributeChanges
   ) throws(Errno) {
     let access = time(
       changes, .accessTime, .accessTimeNow, attributes.accessTime)
@@ -190,7 +192,7 @@ extension ViewFileSystem {
           kind: kind(nodes.record(index).pointee.type)))
       let descriptor = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
-      try change(descriptor)
+      try mutate(.setsValue) { () throws(Errno) in try change(descriptor) }
       reply.succeed()
     } catch {
       reply.fail(error)

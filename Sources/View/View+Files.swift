@@ -35,7 +35,9 @@ extension ViewFileSystem {
       let path = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
       let descriptor = try nodes.withRoom { () throws(Errno) in
-        try Descriptor.reopen(path, flags & OpenFlag.backing)
+        try mutate(.setsValue) { () throws(Errno) in
+          try Descriptor.reopen(path, flags & OpenFlag.backing)
+        }
       }
       let handle = try keep(index, descriptor, flags, zone)
       if !reply.opened(handle, .keepCache) { close(handle) }
@@ -117,9 +119,11 @@ extension ViewFileSystem {
         uid: request.uid, gid: request.gid, mask: request.mask,
         keepsSetGroupID: permissions & 0o2000 != 0
       ) { () throws(Errno) in
-        try Descriptor.create(
-          name.cString, in: directory, flags & OpenFlag.backing & ~OpenFlag.truncate,
-          mode: permissions)
+        try mutate(.makesName) { () throws(Errno) in
+          try Descriptor.create(
+            name.cString, in: directory, flags & OpenFlag.backing & ~OpenFlag.truncate,
+            mode: permissions)
+        }
       }
     }
   }
@@ -157,7 +161,10 @@ extension ViewFileSystem {
     do throws(Errno) {
       let open = try handles.find(handle.rawValue)
       try requirePosition(open, offset)
-      reply.written(try FileIO.write(open.descriptor, bytes, at: offset))
+      let count = try mutate(.setsValue) { () throws(Errno) in
+        try FileIO.write(open.descriptor, bytes, at: offset)
+      }
+      reply.written(count)
     } catch {
       reply.fail(error)
     }
@@ -187,7 +194,9 @@ extension ViewFileSystem {
       let open = try handles.find(handle.rawValue)
       // Punching, zeroing and shifting change bytes that are there.
       if open.state.contains(.appendOnly) && mode & ~1 != 0 { throw .notPermitted }
-      try FileIO.allocate(open.descriptor, mode: mode, offset: offset, length: length)
+      try mutate(.setsValue) { () throws(Errno) in
+        try FileIO.allocate(open.descriptor, mode: mode, offset: offset, length: length)
+      }
       reply.succeed()
     } catch {
       reply.fail(error)
@@ -205,9 +214,11 @@ extension ViewFileSystem {
       try requirePosition(to, target.offset)
       // The answer has 32 bits, and a thread is not to be busy for long: callers ask again.
       let limit = 64 << 20
-      let copied = try FileIO.copy(
-        from: from.descriptor, at: source.offset, to: to.descriptor, at: target.offset,
-        count: min(count, limit))
+      let copied = try mutate(.setsValue) { () throws(Errno) in
+        try FileIO.copy(
+          from: from.descriptor, at: source.offset, to: to.descriptor, at: target.offset,
+          count: min(count, limit))
+      }
       reply.written(copied)
     } catch {
       reply.fail(error)

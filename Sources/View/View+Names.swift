@@ -51,10 +51,12 @@ extension ViewFileSystem {
       let zone = try requireCreate(name, in: parent, kind, scratch)
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
-      try caller.acting(
-        uid: request.uid, gid: request.gid, mask: request.mask,
-        keepsSetGroupID: mode & 0o2000 != 0
-      ) { () throws(Errno) in try call(directory) }
+      try mutate(.makesName) { () throws(Errno) in
+        try caller.acting(
+          uid: request.uid, gid: request.gid, mask: request.mask,
+          keepsSetGroupID: mode & 0o2000 != 0
+        ) { () throws(Errno) in try call(directory) }
+      }
       let status = try InodeStatus.of(name.cString, in: directory)
       answer(try entry(name, in: parent, zone, status), reply)
     } catch {
@@ -87,7 +89,9 @@ extension ViewFileSystem {
       defer { nodes.unpin(node) }
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
-      try Names.link(source, name.cString, in: directory)
+      try mutate(.makesName) { () throws(Errno) in
+        try Names.link(source, name.cString, in: directory)
+      }
       let status = try InodeStatus.of(name.cString, in: directory)
       answer(try entry(name, in: parent, zone, status), reply)
     } catch {
@@ -125,12 +129,13 @@ extension ViewFileSystem {
     let status = try InodeStatus.of(doomed.rawValue)
     nodes.beginMove()
     defer { nodes.endMove() }
-    if isDirectory {
-      try Names.removeDirectory(name.cString, in: directory)
-    } else if try setAside(name, parent, directory, status, scratch) {
-      return
-    } else {
-      try Names.unlink(name.cString, in: directory)
+    if !isDirectory, try setAside(name, parent, directory, status, scratch) { return }
+    try mutate(.removesName) { () throws(Errno) in
+      if isDirectory {
+        try Names.removeDirectory(name.cString, in: directory)
+      } else {
+        try Names.unlink(name.cString, in: directory)
+      }
     }
     nodes.removed(name, parent, status, descriptor: doomed)
   }
@@ -201,9 +206,11 @@ extension ViewFileSystem {
       _ = try setAside(
         target.name, target.parent, target.directory, replacedStatus, scratch)
     }
-    try Names.rename(
-      source.name.cString, in: source.directory, to: target.name.cString, in: target.directory,
-      flags: flags)
+    try mutate(.movesName(Identity(status))) { () throws(Errno) in
+      try Names.rename(
+        source.name.cString, in: source.directory, to: target.name.cString, in: target.directory,
+        flags: flags)
+    }
     replaced.leave(target.name, target.parent, nodes)
     nodes.moved(
       source.name, source.parent, to: target.name, target.parent, status, newZone: target.zone)
@@ -239,9 +246,11 @@ extension ViewFileSystem {
       policy.decideExchange(renamed(source, status), renamed(target, other)))
     nodes.beginMove()
     defer { nodes.endMove() }
-    try Names.rename(
-      source.name.cString, in: source.directory, to: target.name.cString, in: target.directory,
-      flags: RenameFlag.exchange)
+    try mutate(.movesName(Identity(status))) { () throws(Errno) in
+      try Names.rename(
+        source.name.cString, in: source.directory, to: target.name.cString, in: target.directory,
+        flags: RenameFlag.exchange)
+    }
     nodes.moved(
       source.name, source.parent, to: target.name, target.parent, status, newZone: target.zone)
     nodes.moved(

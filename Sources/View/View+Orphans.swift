@@ -18,8 +18,10 @@ extension ViewFileSystem {
       return false
     }
     let orphan = orphanName(status.inode, scratch)
-    try Names.rename(
-      name.cString, in: directory, to: orphan.cString, in: backing.orphans.rawValue, flags: 0)
+    try mutate(.movesName(Identity(status))) { () throws(Errno) in
+      try Names.rename(
+        name.cString, in: directory, to: orphan.cString, in: backing.orphans.rawValue, flags: 0)
+    }
     nodes.orphaned(name, parent, to: orphan, status)
     return true
   }

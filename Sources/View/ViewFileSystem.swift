@@ -129,7 +129,7 @@ public final class ViewFileSystem: FileSystem {
   }
 
   override public func setAttributes(
-    _ request: Request, _ node: NodeID, _ attributes: borrowing FileAttributes,
+    _ request: Request, _ node: NodeID, _ attributes: FileAttributes,
     _ changes: AttributeChanges, _ handle: HandleID?, _ reply: consuming Reply
   ) {
     changeAttributes(node, attributes, changes, handle, reply)

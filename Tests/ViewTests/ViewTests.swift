@@ -1,1 +1,0 @@
-// ViewTests: the first tests come with the commits that follow.
