@@ -26,6 +26,32 @@ static int set_attributes(int tree, const char *path, unsigned flags, uint64_t s
   return (int)syscall(SYS_mount_setattr, tree, path, flags, &attributes, sizeof attributes);
 }
 
+// Opens what an app can write, or have written: no link leads out of it.
+static int open_beneath(const char *base_path, const char *path) {
+  int base = open(base_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (base < 0) return -1;
+  struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
+  int found = (int)syscall(SYS_openat2, base, path, &how, sizeof how);
+  int error = errno;
+  close(base);
+  errno = error;
+  return found;
+}
+
+static int attach(int tree, const struct clinux_step *step) {
+  if (!step->base)
+    return (int)syscall(SYS_move_mount, tree, "", AT_FDCWD, step->other, MOVE_MOUNT_F_EMPTY_PATH);
+  int target = open_beneath(step->base, step->other);
+  if (target < 0) return -1;
+  int result = (int)syscall(SYS_move_mount, tree, "", target, "",
+                            MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+  int error = errno;
+  close(target);
+  errno = error;
+  return result;
+}
+
 static int bind_tree(const struct clinux_step *step) {
   unsigned recursive = step->recursive ? at_recursive : 0;
   int tree = (int)syscall(SYS_open_tree, AT_FDCWD, step->path,
@@ -34,8 +60,7 @@ static int bind_tree(const struct clinux_step *step) {
   int result = 0;
   // Of a tree of mounts, only the first gets the attributes: the others have their own.
   if (step->set) result = set_attributes(tree, "", AT_EMPTY_PATH, step->set);
-  if (result == 0)
-    result = (int)syscall(SYS_move_mount, tree, "", AT_FDCWD, step->other, MOVE_MOUNT_F_EMPTY_PATH);
+  if (result == 0) result = attach(tree, step);
   int error = errno;
   close(tree);
   errno = error;
@@ -101,12 +126,7 @@ static int make_directory_beneath(const struct clinux_step *step) {
     memcpy(parent_path, step->other, length);
     parent_path[length] = 0;
   }
-  int base = open(step->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (base < 0) return -1;
-  struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
-  int parent = (int)syscall(SYS_openat2, base, parent_path, &how, sizeof how);
-  close(base);
+  int parent = open_beneath(step->base, parent_path);
   if (parent < 0) return 0;
   mkdirat(parent, name, step->mode);
   close(parent);
@@ -118,7 +138,8 @@ static int take(const struct clinux_step *step) {
     case CLINUX_STEP_UNSHARE: return (int)syscall(SYS_unshare, (unsigned long)step->set);
     case CLINUX_STEP_MAP_ROOT: return map_root(step);
     case CLINUX_STEP_SLAVE: return mount(NULL, "/", NULL, ms_slave | ms_recursive, NULL);
-    case CLINUX_STEP_BIND: return bind_tree(step);
+    case CLINUX_STEP_BIND:
+    case CLINUX_STEP_BIND_BENEATH: return bind_tree(step);
     case CLINUX_STEP_FILESYSTEM:
       return mount(step->type, step->path, step->type, (unsigned long)step->set, step->options);
     case CLINUX_STEP_ATTRIBUTES: return set_attributes(AT_FDCWD, step->path, 0, step->set);

@@ -9,12 +9,12 @@ struct Display: Equatable, Sendable {
   /// The screen's number: 1 of `:77.1`.
   let screen: UInt32
 
-  /// The directory inside in which the socket lies.
+  /// The directory in the view's `tmp`, and so in `/tmp`, on which the socket's is mounted.
   ///
-  /// `/tmp` is the app's own there, so the socket can't be where it is outside.
-  static let directory = Array("/run/x11".utf8)
+  /// libxcb looks nowhere else: only newer ones take the path of a socket in `DISPLAY`.
+  static let directoryName = Array(".X11-unix".utf8)
   /// The path inside of the file with the key.
-  static let keyPath = directory + Array("/authority".utf8)
+  static let keyPath = Array("/etc/Xauthority".utf8)
 
   /// Reads `:N`, `:N.S` or `unix:N`; nil for a server elsewhere and for anything else.
   init?(_ text: [UInt8]) {
@@ -28,16 +28,14 @@ struct Display: Equatable, Sendable {
     self.screen = screen
   }
 
+  /// The socket's name.
+  var socketName: [UInt8] { Array("X\(number)".utf8) }
+
   /// The socket outside.
-  var socket: [UInt8] { Array("/tmp/.X11-unix/X\(number)".utf8) }
+  var socket: [UInt8] { Array("/tmp/.X11-unix/".utf8) + socketName }
 
-  /// The socket inside.
-  var socketInside: [UInt8] { Self.directory + Array("/X\(number)".utf8) }
-
-  /// `DISPLAY` inside: a socket by its path.
-  var valueInside: [UInt8] {
-    Array("unix:".utf8) + socketInside + (screen == 0 ? [] : Array(".\(screen)".utf8))
-  }
+  /// `DISPLAY` inside.
+  var valueInside: [UInt8] { Array(":\(number).\(screen)".utf8) }
 
   private static func number(_ digits: ArraySlice<UInt8>) -> UInt32? {
     guard digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {

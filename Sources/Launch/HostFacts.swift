@@ -45,6 +45,21 @@ func callersDisplay(
   return (display, keys: DisplayKeys.file(for: display, from: keys))
 }
 
+/// Makes the directory in the view's `tmp` on which the display's socket is mounted.
+///
+/// It goes with everything else in `tmp`. The app may have put something else in its place.
+func makeDisplayDirectory(for sandbox: Sandbox) throws(LaunchError) {
+  do throws(Errno) {
+    let temporary = try Walker.open(path: sandbox.view).enter(Array("tmp".utf8))
+    _ = try temporary.enterOrCreate(Display.directoryName, mode: 0o755)
+    // Root makes it for the app, an ordinary user for himself.
+    try temporary.setOwner(of: Display.directoryName, uid: sandbox.uid, gid: sandbox.gid)
+  } catch {
+    throw LaunchError(
+      .ours, "--allow x11: cannot make tmp/.X11-unix in the container: \(error.message)")
+  }
+}
+
 /// A small file of the host's or of the caller's; nil if it cannot be read.
 private func contents(of path: [UInt8]) -> [UInt8]? {
   try? path.withCPath { path throws(Errno) in

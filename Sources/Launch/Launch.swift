@@ -44,6 +44,7 @@ public enum Launch {
     let sandbox = try request.sandbox(view: view, stage: stage)
     try checkExecution(of: sandbox)
     try CommandLookup(sandbox).check(sandbox.command[0], path: sandbox.searchPath)
+    if sandbox.display != nil { try makeDisplayDirectory(for: sandbox) }
     guard let daemon = ProcessHandle(pid: daemon) else { throw daemonDied }
     let run = try RunningSandbox(sandbox, bubblewrap: request.bubblewrap)
     return try run.wait(signals, daemon)

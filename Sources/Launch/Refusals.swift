@@ -73,7 +73,7 @@ func explanation(of failure: SpawnFailure, bubblewrap: [UInt8]) -> LaunchError {
       .ours, "the kernel refuses a user namespace (\(cause)); see user_namespaces(7)")
   case .leave(user: false):
     return LaunchError(.ours, "the kernel refuses a mount namespace: \(cause)")
-  case .bind(let path, _, _, _):
+  case .bind(let path, _, _, _), .bindBeneath(let path, _, _, _):
     return LaunchError(.ours, "cannot bind \(path.printable) into the container: \(cause)")
   case .mount(let type, _, _, _):
     return LaunchError(.ours, "cannot mount a \(type) for the container: \(cause)")

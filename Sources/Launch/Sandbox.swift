@@ -86,7 +86,7 @@ extension Sandbox {
 // MARK: - The outer namespace
 
 extension Sandbox {
-  /// The prepared home, devices and display socket, outside.
+  /// The prepared home, devices and directory with the display's socket, outside.
   private var stagedHome: [UInt8] { stage + bytes("/home") }
   private var stagedDevices: [UInt8] { stage + bytes("/dev") }
   private var stagedDisplay: [UInt8] { stage + bytes("/display") }
@@ -160,12 +160,16 @@ extension Sandbox {
   }
 
   private var stagingDisplay: [NamespaceStep] {
-    guard let display else { return [] }
+    guard let display = display?.0 else { return [] }
+    let directory = stagedDisplay
+    let socket = directory + bytes("/") + display.socketName
     return [
-      .file(stagedDisplay),
-      .bind(
-        display.0.socket, onto: stagedDisplay, adding: Self.harmless.union(.readOnly),
-        recursive: false),
+      .directory(directory, mode: 0o755),
+      .file(socket),
+      .bind(display.socket, onto: socket, adding: Self.harmless, recursive: false),
+      .bindBeneath(
+        directory, base: stagedHome, path: bytes("tmp/") + Display.directoryName,
+        adding: Self.harmless.union(.readOnly)),
     ]
   }
 
@@ -239,8 +243,7 @@ extension Sandbox {
       options += words("--perms 0\(String(file.mode, radix: 8))")
       options += words("--file \(BubblewrapDescriptor.firstFile + index)") + [file.path]
     }
-    guard let display else { return options }
-    return options + [bytes("--ro-bind"), stagedDisplay, display.0.socketInside]
+    return options
   }
 
   private var kernelFileSystems: [[UInt8]] {

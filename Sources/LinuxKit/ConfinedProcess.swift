@@ -105,6 +105,13 @@ private final class CMemory {
       result.other = UnsafePointer(string(target))
       result.set = attributes.rawValue
       result.recursive = recursive ? 1 : 0
+    case .bindBeneath(let source, let base, let path, let attributes):
+      kind(CLINUX_STEP_BIND_BENEATH)
+      result.path = UnsafePointer(string(source))
+      result.base = UnsafePointer(string(base))
+      result.other = UnsafePointer(string(path))
+      result.set = attributes.rawValue
+      result.recursive = 1
     case .mount(let type, let target, let options, let attributes):
       kind(CLINUX_STEP_FILESYSTEM)
       result.type = UnsafePointer(string(type))
@@ -131,7 +138,7 @@ private final class CMemory {
       (result.uid, result.gid) = (uid, gid)
     case .directoryBeneath(let base, let path, let mode):
       kind(CLINUX_STEP_DIRECTORY_BENEATH)
-      result.path = UnsafePointer(string(base))
+      result.base = UnsafePointer(string(base))
       result.other = UnsafePointer(string(path))
       result.mode = mode
     }

@@ -14,6 +14,9 @@ public enum NamespaceStep: Equatable, Sendable {
   ///
   /// The attributes are added to the uppermost mount only.
   case bind([UInt8], onto: [UInt8], adding: MountAttributes, recursive: Bool)
+  /// A directory, with the mounts below it, appears as well on one below another that an app can
+  /// write: no link is followed.
+  case bindBeneath([UInt8], base: [UInt8], path: [UInt8], adding: MountAttributes)
   /// A new file system without a device.
   case mount(type: String, onto: [UInt8], options: String, attributes: MountAttributes)
   /// The mount at a path gets attributes.

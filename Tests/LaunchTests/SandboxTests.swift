@@ -35,6 +35,8 @@ struct SandboxTests {
         case .bind(let source, _, let adding, _):
           #expect(!adding.isDisjoint(with: [.noExec, .readOnly]), "\(text(source))")
           #expect(adding.contains(.noSetID), "\(text(source))")
+        case .bindBeneath(let source, _, _, let adding):
+          #expect(adding.isSuperset(of: [.noExec, .readOnly, .noSetID]), "\(text(source))")
         case .mount(let type, _, _, let attributes):
           #expect(attributes.isSuperset(of: [.noExec, .noSetID]), "\(type)")
         default: break
@@ -121,13 +123,19 @@ struct SandboxTests {
     let (plain, shown) = (try sandbox(byRoot: true), try sandbox(byRoot: true, display: ":77"))
     #expect(
       shown.files.dropFirst(plain.files.count)
-        == [.init(path: Array("/run/x11/authority".utf8), mode: 0o400, content: [1, 2, 3])])
+        == [.init(path: Array("/etc/Xauthority".utf8), mode: 0o400, content: [1, 2, 3])])
     #expect(
       shown.environment.dropFirst(plain.environment.count).map(text)
-        == ["DISPLAY=unix:/run/x11/X77", "XAUTHORITY=/run/x11/authority"])
+        == ["DISPLAY=:77.0", "XAUTHORITY=/etc/Xauthority"])
+    #expect(
+      shown.steps.contains(
+        .bindBeneath(
+          Array("/stage/display".utf8), base: Array("/stage/home".utf8),
+          path: Array("tmp/.X11-unix".utf8),
+          adding: [.noExec, .noSetID, .noDevices, .readOnly])))
     let added = shown.options.map(text).filter { !plain.options.map(text).contains($0) }
     #expect(
-      added == ["0400", "10", "/run/x11/authority", "/stage/display", "/run/x11/X77"])
+      added == ["0400", "10", "/etc/Xauthority"])
   }
 
   @Test("user namespaces inside are refused unless they are allowed")

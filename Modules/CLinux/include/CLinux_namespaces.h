@@ -10,13 +10,14 @@ enum clinux_step_kind {
   CLINUX_STEP_SLAVE,             ///< nothing that is mounted from here on is seen outside
   CLINUX_STEP_BIND,              ///< the mount at path onto other, attributes set; with those
                                  ///< below it if recursive
+  CLINUX_STEP_BIND_BENEATH,      ///< the same onto the directory other below base, no link followed
   CLINUX_STEP_FILESYSTEM,        ///< type onto path with the MS_ flags in set, and options
   CLINUX_STEP_ATTRIBUTES,        ///< attributes set on the mount at path
   CLINUX_STEP_DIRECTORY,         ///< a directory at path with mode
   CLINUX_STEP_FILE,              ///< an empty file at path, to be mounted upon
   CLINUX_STEP_LINK,              ///< a symbolic link at path to other
   CLINUX_STEP_IDENTITY,          ///< uid and gid, no other group, no capability
-  CLINUX_STEP_DIRECTORY_BENEATH, ///< a directory at other below path, no link followed; what is
+  CLINUX_STEP_DIRECTORY_BENEATH, ///< a directory at other below base, no link followed; what is
                                  ///< in its way stays
 };
 
@@ -26,6 +27,7 @@ struct clinux_step {
   int recursive;
   const char *path;
   const char *other;
+  const char *base;
   const char *type;
   const char *options;
   uint64_t set;
