@@ -102,6 +102,9 @@ public struct Glob: Hashable, Sendable {
   /// The bytes with which every name that it matches ends.
   public var literalSuffix: [UInt8] { Self.literals(pieces.reversed()).reversed() }
 
+  /// How many bytes the shortest name has that it matches.
+  public var minimumByteCount: Int { pieces.count { $0 != .anyRun } }
+
   /// Whether it is `*`.
   public var matchesEverything: Bool { pieces == [.anyRun] }
 

@@ -51,22 +51,24 @@ struct Pattern: Hashable, Sendable {
     if literal == Array(".".utf8) || literal == Array("..".utf8) {
       throw LineError(part, expected: "a name other than . and ..")
     }
-    guard literal.count <= ViewPath.maximumNameByteCount else {
-      throw LineError(
-        part, expected: "a name of at most \(ViewPath.maximumNameByteCount) bytes")
-    }
     return .literal(literal)
   }
 
   /// The pattern of one name, from a word.
   static func glob(_ word: Word) throws(LineError) -> Glob {
+    let glob: Glob
     do {
-      return try Glob(word.bytes[...])
+      glob = try Glob(word.bytes[...])
     } catch {
       let offset = min(error.offset, word.columns.count - 1)
       throw LineError(
         column: word.columns[offset], text: word.text, expected: error.expected)
     }
+    let limit = ViewPath.maximumNameByteCount
+    guard glob.minimumByteCount <= limit, word.bytes.count <= limit * 4 else {
+      throw LineError(word, expected: "a name of at most \(limit) bytes")
+    }
+    return glob
   }
 
   /// Whether everything that it matches lies at or below a path of plain names.

@@ -40,6 +40,9 @@ private let rows = [
   Row(
     "/a\\057b read",
     "1:3: 'a\\\\057b': expected a name, which has no slash and no zero byte"),
+  Row(
+    "/\(String(repeating: "?", count: 256)) read",
+    "1:2: '\(String(repeating: "?", count: 256))': expected a name of at most 255 bytes"),
   Row("\"/a b read", "1:1: '\"/a b read': expected a \" that closes this one"),
   Row(
     "/a\\q read",
