@@ -114,6 +114,8 @@ public struct OpenFlags: OptionSet, Sendable {
   /// Wraps bits of the protocol.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
+  /// Every read and write comes to us, and nothing of the file can be mapped shared.
+  public static let directIO = OpenFlags(rawValue: 1 << 0)
   /// The kernel keeps what it has cached of this inode.
   public static let keepCache = OpenFlags(rawValue: 1 << 1)
   /// The kernel caches the listing.

@@ -40,7 +40,7 @@ extension ViewFileSystem {
         }
       }
       let handle = try keep(index, descriptor, flags, zone)
-      if !reply.opened(handle, .keepCache) { close(handle) }
+      if !reply.opened(handle, caching(zone)) { close(handle) }
     } catch {
       reply.fail(error)
     }
@@ -59,6 +59,14 @@ extension ViewFileSystem {
       // Whether each write begins at the end is asked when it comes.
       try require(policy.decide(.append, in: zone, kind: kind))
     }
+  }
+
+  /// How the kernel may cache a file.
+  ///
+  /// In an `append` zone it may not: a page that is mapped shared could be changed without a
+  /// message.
+  private func caching(_ zone: ZoneID) -> OpenFlags {
+    policy.attributes(of: zone).append ? .directIO : .keepCache
   }
 
   /// Makes a handle of an open descriptor.
@@ -93,7 +101,7 @@ extension ViewFileSystem {
       let index = try nodes.index(of: entry.node.rawValue)
       do throws(Errno) {
         let handle = try keep(index, descriptor, flags, zone)
-        if !reply.created(entry, handle, .keepCache) {
+        if !reply.created(entry, handle, caching(zone)) {
           close(handle)
           nodes.forget(entry.node.rawValue, 1)
         }
