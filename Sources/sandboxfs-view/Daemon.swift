@@ -117,9 +117,16 @@ final class Daemon {
 enum MountOptions {
   static func helper(_ configuration: ViewConfiguration) -> String {
     var options = "subtype=sandboxfs,default_permissions,nosuid,nodev"
-    if configuration.mountFlags & 1 != 0 { options += ",ro" }
+    let flags = MountFlags(rawValue: configuration.mountFlags)
+    for (flag, word) in words where flags.contains(flag) { options += "," + word }
     return options + ",fsname=" + escaped(configuration.source)
   }
+
+  /// What fusermount3 can be asked for.
+  private static let words: [(MountFlags, String)] = [
+    (.readOnly, "ro"), (.noExecution, "noexec"), (.noAccessTime, "noatime"),
+    (.synchronous, "sync"), (.synchronousDirectories, "dirsync"),
+  ]
 
   /// libfuse takes a comma as the end of a value unless a backslash stands before it.
   private static func escaped(_ value: [UInt8]) -> String {

@@ -71,8 +71,8 @@ import Testing
       Refusal(
         list: "uid=1000",
         message:
-          "option 'uid': what a container holds belongs to its own user; 'sandboxfs install --owner "
-          + "USER' chooses whose"),
+          "option 'uid': what a container holds belongs to its own user; 'sandboxfs install "
+          + "--owner USER' chooses whose"),
       Refusal(
         list: "umask=022", isSloppy: true,
         message: "option 'umask': modes are shown as they are stored; use chmod in the view"),
@@ -85,10 +85,12 @@ import Testing
       Refusal(
         list: "=1", message: "option '' is not known; 'man mount.sandboxfs' lists those that are"),
       Refusal(
-        list: #"store="/a,ro"#, message: #"options 'store="/a,ro': a double quote is never closed"#),
+        list: #"store="/a,ro"#,
+        message: #"options 'store="/a,ro': a double quote is never closed"#),
       Refusal(
         list: "nosymfollow", by: .user,
-        message: "option 'nosymfollow': only root's mounts can have it: fusermount3 cannot give it"),
+        message:
+          "option 'nosymfollow': only root's mounts can have it: fusermount3 cannot give it"),
       Refusal(
         list: #"context="a,b""#,
         message: "option 'context': a view takes no security label at its mount; leave it out"),

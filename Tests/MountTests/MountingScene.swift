@@ -1,4 +1,4 @@
-// A container made by hand and places to mount it, for tests of mounting alone: no store, no record.
+// A container made by hand and places to mount it, for tests of mounting alone: without a store.
 
 import Containers
 import Glibc
@@ -113,6 +113,7 @@ func withMountingScene(_ body: (MountingScene) throws -> Void) throws {
     try #require(made.status == 0, "\(made.errorText)")
     defer {
       for entry in ((try? scene.entries()) ?? []).reversed() {
+        try? ViewMounts.unmount(entry.mountPoint, .lazy)
         try? LinuxKit.unmount(entry.mountPoint, .detach)
       }
     }

@@ -126,6 +126,13 @@ import Testing
       #expect(try run(scene.other + "/Notes.app/Notes", [String]()).status == 0)
       try scene.unmount(scene.other)
       #expect(RunningProcess.all().contains { $0.pid == first.daemon })
+      try withMountNamespace(of: sleeper.pid) { () throws(Errno) in
+        outcome = Result {
+          try scene.unmount()
+          return first
+        }
+      }
+      _ = try outcome?.get()
     }
   }
 
