@@ -13,11 +13,9 @@ public enum MountRequester: Sendable {
 /// What an option list asks for.
 public struct MountOptions: Equatable, Sendable {
   /// A word that switches something on or off.
-  public struct Wish: Equatable, Sendable {
-    /// The word.
-    public let word: String
-    /// Whether it switches on.
-    public let isOn: Bool
+  private struct Wish: Equatable {
+    let word: String
+    let isOn: Bool
   }
 
   /// The last word about each thing that can be switched.
@@ -26,15 +24,14 @@ public struct MountOptions: Equatable, Sendable {
   /// What is switched on.
   public var switches: Set<MountSwitch> { Set(wishes.filter(\.value.isOn).keys) }
 
-  /// What the list says about a thing; nil if nothing.
-  public func asked(_ thing: MountSwitch) -> Wish? { wishes[thing] }
-
   /// The store's path, if one was named.
   public private(set) var store: [UInt8]?
   /// Whether a mount that is there is to be changed.
   public private(set) var isRemount = false
   /// Whether ordinary users may mount it: then `exec` only takes back what `user` implies.
   private var isForUsers = false
+  /// The words that were given.
+  private var words: Set<String> = []
 
   /// Reads option lists, each as it stood behind an `-o`.
   ///
@@ -86,6 +83,7 @@ public struct MountOptions: Equatable, Sendable {
     case .remount: isRemount = true
     case .taken, .refused: break
     }
+    words.insert(option.name)
     if Self.makingItForUsers.contains(option.name) { isForUsers = true }
   }
 
@@ -95,6 +93,38 @@ public struct MountOptions: Equatable, Sendable {
 
   private func isOn(_ option: MountOption) -> Bool {
     if case .on(let thing) = option.effect { switches.contains(thing) } else { false }
+  }
+}
+
+extension MountOptions {
+  /// The first word that asks for something that a mount does not have, beside `ro` and `rw`; nil
+  /// if there is none.
+  ///
+  /// `options` are those of the mount table. mount(8) hands on what is there or what fstab says, so
+  /// the same again is no change.
+  public func change(from options: [[UInt8]]) -> String? {
+    let now = Set(options.map { String(decoding: $0, as: UTF8.self) })
+    for (thing, wish) in wishes.sorted(by: { $0.value.word < $1.value.word })
+    where thing != .readOnly && wish.isOn != thing.isOn(in: now) {
+      return wish.word
+    }
+    // If all of them came back, one that is missing was taken out by its opposite.
+    guard words.contains("user_id") else { return nil }
+    let removed = ["noexec", "nosuid", "nodev", "noatime", "nodiratime", "nosymfollow"].first {
+      now.contains($0) && !words.contains($0)
+    }
+    return removed.map { String($0.dropFirst(2)) }
+  }
+}
+
+extension MountSwitch {
+  /// Whether a mount with these options has it.
+  fileprivate func isOn(in options: Set<String>) -> Bool {
+    switch self {
+    case .strictAccessTime: !options.contains("relatime") && !options.contains("noatime")
+    default:
+      MountOption.all.contains { $0.effect == .on(self) && options.contains($0.name) }
+    }
   }
 }
 

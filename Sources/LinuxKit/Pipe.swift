@@ -56,6 +56,24 @@ extension Descriptor {
     return file
   }
 
+  /// A file without a name that takes at most so many bytes: a write beyond them fails.
+  public static func memory(capacity: Int) throws(Errno) -> Descriptor {
+    let flags = UInt32(MFD_CLOEXEC | MFD_ALLOW_SEALING)
+    let file = Descriptor(owning: try retrying { memfd_create("sandboxfs", flags) })
+    let raw = file.rawValue
+    try retrying { ftruncate(raw, capacity) }
+    try retrying { clinux_fcntl(raw, CLINUX_ADD_SEALS, Int(CLINUX_SEAL_SIZE)) }
+    return file
+  }
+
+  /// The bytes of a file from its beginning up to the first zero, wherever it stands.
+  public borrowing func writtenText(capacity: Int) throws(Errno) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: capacity)
+    let raw = rawValue
+    let count = try retrying { pread(raw, &bytes, capacity, 0) }
+    return Array(bytes.prefix(count).prefix { $0 != 0 })
+  }
+
   /// Writes all the bytes, however many calls it takes.
   ///
   /// Throws EPIPE if nobody can read them any more: the caller must have SIGPIPE blocked or

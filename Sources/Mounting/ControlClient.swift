@@ -27,6 +27,11 @@ public struct DaemonStatus: Equatable, Sendable {
       answer = try connection.exchange(line: Array(#"{"command":"status"}"#.utf8))
     } catch {
       if nobodyListens.contains(error) { return nil }
+      if error == .accessDenied {
+        throw MountError(
+          .failed, "the container is mounted by another user: only they and root can ask its daemon"
+        )
+      }
       throw MountError(.failed, "the container's daemon does not answer", error)
     }
     guard let status = DaemonStatus(line: answer) else {

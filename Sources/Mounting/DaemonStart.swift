@@ -34,18 +34,18 @@ func startDaemon(
   StartedDaemons.reap()
   let program: [UInt8]
   if let given = settings.daemon { program = given } else { program = try installedDaemon() }
-  let (daemon, answer) = try spawn(program, directory, configuration)
+  let daemon = try StartingDaemon(program, directory, configuration)
   do throws(MountError) {
     let deadline = monotonicMilliseconds() + settings.patienceMilliseconds
-    let line = try answer.readLine(until: deadline, signals)
-    if line == Array("ready".utf8) { return daemon }
+    let line = try daemon.readLine(until: deadline, signals)
+    if line == Array("ready".utf8) { return daemon.process }
     if line == Array("error busy".utf8) {
-      end(daemon)
+      end(daemon.process)
       return nil
     }
-    throw refusal(line, from: daemon)
+    throw daemon.refusal(line)
   } catch {
-    end(daemon)
+    end(daemon.process)
     try? removeDeadView(at: target.path)
     throw error
   }
@@ -74,31 +74,6 @@ func installedDaemon() throws(MountError) -> [UInt8] {
   return installed
 }
 
-/// The descriptors are: nothing to read or to write, the container, what to serve, the answer.
-private func spawn(
-  _ program: [UInt8], _ directory: borrowing Descriptor, _ configuration: ViewConfiguration
-) throws(MountError) -> (ChildProcess, Readiness) {
-  do throws(Errno) {
-    var pipe = try Pipe()
-    let nothing = try Descriptor.null()
-    let message = try Descriptor.memory(holding: configuration.encoded())
-    let start = ChildProcess.Start(
-      path: program, arguments: [Array("sandboxfs-view".utf8), configuration.identifier],
-      environment: daemonEnvironment, newSession: true)
-    let daemon = try ChildProcess.spawn(
-      start,
-      descriptors: [
-        nothing.rawValue, nothing.rawValue, nothing.rawValue, directory.rawValue,
-        message.rawValue, pipe.writing?.rawValue ?? -1,
-      ])
-    // Its end is seen only if nobody else can write.
-    pipe.writing = nil
-    return (daemon, Readiness(try pipe.reading.duplicate()))
-  } catch {
-    throw MountError(.system, "cannot start the daemon \(program.printable)", error)
-  }
-}
-
 /// Nothing of the caller's: mount(8) may have an environment of a stranger, or none.
 private let daemonEnvironment: [[UInt8]] = [
   // libfuse looks for fusermount3 along it.
@@ -107,11 +82,39 @@ private let daemonEnvironment: [[UInt8]] = [
   Array("SWIFT_BACKTRACE=enable=no".utf8),
 ]
 
-/// Where the daemon's answer comes from.
-private final class Readiness {
-  private let reading: Descriptor
+/// A daemon that has not answered yet.
+private final class StartingDaemon {
+  let process: ChildProcess
+  private let answer: Descriptor
+  private let complaints: Descriptor
+  private static let complaintCapacity = 4096
 
-  init(_ reading: consuming Descriptor) { self.reading = reading }
+  /// Starts it: its descriptors are nothing to read, nowhere to write, what it and fusermount3
+  /// complain to, the container, what to serve, and the answer.
+  init(
+    _ program: [UInt8], _ directory: borrowing Descriptor, _ configuration: ViewConfiguration
+  ) throws(MountError) {
+    do throws(Errno) {
+      var pipe = try Pipe()
+      let nothing = try Descriptor.null()
+      let message = try Descriptor.memory(holding: configuration.encoded())
+      complaints = try Descriptor.memory(capacity: Self.complaintCapacity)
+      let start = ChildProcess.Start(
+        path: program, arguments: [Array("sandboxfs-view".utf8), configuration.identifier],
+        environment: daemonEnvironment, newSession: true)
+      process = try ChildProcess.spawn(
+        start,
+        descriptors: [
+          nothing.rawValue, nothing.rawValue, complaints.rawValue, directory.rawValue,
+          message.rawValue, pipe.writing?.rawValue ?? -1,
+        ])
+      // Its end is seen only if nobody else can write.
+      pipe.writing = nil
+      answer = try pipe.reading.duplicate()
+    } catch {
+      throw MountError(.system, "cannot start the daemon \(program.printable)", error)
+    }
+  }
 
   /// The line that the daemon writes; empty if it ends without a word.
   func readLine(
@@ -135,26 +138,35 @@ private final class Readiness {
     _ milliseconds: Int32, _ signals: borrowing BlockedSignals
   ) throws(MountError) -> [UInt8]? {
     do throws(Errno) {
-      let isReadable = try signals.wait(for: reading, milliseconds: milliseconds)
-      return isReadable ? try reading.readSome() : nil
+      let isReadable = try signals.wait(for: answer, milliseconds: milliseconds)
+      return isReadable ? try answer.readSome() : nil
     } catch {
       throw MountError(.system, "cannot read the daemon's answer", error)
     }
   }
-}
 
-/// What went wrong, in the daemon's words or by how it ended.
-private func refusal(_ line: [UInt8], from daemon: ChildProcess) -> MountError {
-  let prefix = Array("error ".utf8)
-  if line.starts(with: prefix) {
-    return MountError(.failed, line.dropFirst(prefix.count).printable)
+  /// What went wrong, in the daemon's words or by how it ended.
+  func refusal(_ line: [UInt8]) -> MountError {
+    let prefix = Array("error ".utf8)
+    if line.starts(with: prefix) {
+      return MountError(.failed, line.dropFirst(prefix.count).printable + complaint)
+    }
+    if !line.isEmpty {
+      return MountError(
+        .internalFault, "the daemon says what we do not know: \(line.printable)")
+    }
+    // It has closed its end, so it has ended, or is about to.
+    let status = (try? process.wait()).map(String.init) ?? "unknown"
+    return MountError(
+      .system, "the daemon ended before it served, with status \(status)" + complaint)
   }
-  if !line.isEmpty {
-    return MountError(.internalFault, "the daemon says what we do not know: \(line.printable)")
+
+  /// The first line of what it or fusermount3 has written to standard error, in brackets.
+  private var complaint: String {
+    let text = (try? complaints.writtenText(capacity: Self.complaintCapacity)) ?? []
+    let line = text.split(separator: UInt8(ascii: "\n")).first ?? []
+    return line.isEmpty ? "" : " (\(line.printable))"
   }
-  // It has closed its end, so it has ended, or is about to.
-  let status = (try? daemon.wait()).map(String.init) ?? "unknown"
-  return MountError(.system, "the daemon ended before it served, with status \(status)")
 }
 
 /// Ends a daemon that we started; it has that number until it is waited for.

@@ -22,7 +22,7 @@ extension ViewMounts {
       return MountedView(
         target: target.path, device: status.device, daemon: daemon.pid, isFirst: true)
     } catch {
-      takeDown(target)
+      takeDown(target, configuration)
       // Without its mount it ends by itself, unless it is what has failed.
       _ = RunningProcess(pid: daemon.pid).waitForEnd(milliseconds: 2000)
       end(daemon)
@@ -43,7 +43,8 @@ extension ViewMounts {
     } catch {
       throw MountError(.failed, "cannot bind the bundle at \(target.name)", error)
     }
-    try recordMount(source: configuration.source, at: target.path)
+    try recordView(
+      source: configuration.source, at: target.path, bundle: configuration.bundleName)
   }
 
   /// The root of the view that was just mounted, if that is what the target's path now leads to.
@@ -61,10 +62,10 @@ extension ViewMounts {
   }
 
   /// Takes away what a mount that failed has left at its target.
-  static func takeDown(_ target: MountTarget) {
+  static func takeDown(_ target: MountTarget, _ configuration: ViewConfiguration) {
     if isPrivileged() {
       try? LinuxKit.unmount(target.path, .detach)
-      try? forgetMount(at: target.path)
+      forgetMounts(at: [target.path, bundlePath(target.path, configuration.bundleName)])
     } else {
       try? unmountByFusermount(target.path, lazily: true)
     }

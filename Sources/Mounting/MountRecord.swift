@@ -1,41 +1,58 @@
-// The note in libmount's table that makes root's umount(8) call umount.sandboxfs: without it, it
-// would find the bundle in its way.
+// The notes in libmount's table that make root's umount(8) call umount.sandboxfs: without them, it
+// would find the bundle in its way, and `umount -R` would take the bundle from a view that is in use.
 internal import CMount
 internal import LinuxKit
 internal import Paths
 
-/// Notes a mount.
-func recordMount(source: [UInt8], at target: [UInt8]) throws(MountError) {
+/// Notes a view and its bundle, if it has one.
+func recordView(
+  source: [UInt8], at target: [UInt8], bundle: [UInt8]
+) throws(MountError) {
   do throws(Errno) {
-    try changeTable { update throws(Errno) in
-      let entry = mnt_new_fs()
-      defer { mnt_unref_fs(entry) }
-      try source.withCPath { source throws(Errno) in
-        try check(mnt_fs_set_source(entry, source))
-      }
-      try target.withCPath { target throws(Errno) in
-        try check(mnt_fs_set_target(entry, target))
-      }
-      try check(mnt_fs_set_fstype(entry, "fuse.sandboxfs"))
-      try check(mnt_fs_set_root(entry, "/"))
-      try check(mnt_fs_set_options(entry, "helper=sandboxfs"))
-      return mnt_update_set_fs(update, 0, nil, entry)
-    }
+    try recordMount(source: source, root: [], at: target)
+    if bundle.isEmpty { return }
+    try recordMount(source: source, root: bundle, at: bundlePath(target, bundle))
   } catch {
     throw MountError(.record, "cannot note the mount of \(target.printable) in utab", error)
   }
 }
 
-/// Removes the note about a mount; nothing if there is none.
-func forgetMount(at target: [UInt8]) throws(MountError) {
-  do throws(Errno) {
-    try changeTable { update throws(Errno) in
+/// Where a bundle is.
+func bundlePath(_ target: [UInt8], _ bundle: [UInt8]) -> [UInt8] {
+  target + (target.last == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]) + bundle
+}
+
+private func recordMount(
+  source: [UInt8], root: [UInt8], at target: [UInt8]
+) throws(Errno) {
+  try changeTable { update throws(Errno) in
+    let entry = mnt_new_fs()
+    defer { mnt_unref_fs(entry) }
+    try source.withCPath { source throws(Errno) in
+      try check(mnt_fs_set_source(entry, source))
+    }
+    try target.withCPath { target throws(Errno) in
+      try check(mnt_fs_set_target(entry, target))
+    }
+    try check(mnt_fs_set_fstype(entry, "fuse.sandboxfs"))
+    try ([UInt8(ascii: "/")] + root).withCPath { root throws(Errno) in
+      try check(mnt_fs_set_root(entry, root))
+    }
+    try check(mnt_fs_set_options(entry, "helper=sandboxfs"))
+    return mnt_update_set_fs(update, 0, nil, entry)
+  }
+}
+
+/// Removes the notes about these mounts, as far as there are any.
+///
+/// One that stays is not worth an error: it says nothing about another file system at that place.
+func forgetMounts(at targets: [[UInt8]]) {
+  for target in targets {
+    try? changeTable { update throws(Errno) in
       try target.withCPath { target throws(Errno) in
         mnt_update_set_fs(update, 0, target, nil)
       }
     }
-  } catch {
-    throw MountError(.record, "cannot remove \(target.printable) from utab", error)
   }
 }
 

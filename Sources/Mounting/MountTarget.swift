@@ -23,7 +23,7 @@ struct MountTarget {
     }
     if replacingDead {
       try removeDeadView(at: self.path)
-    } else if try isDeadView(at: self.path) {
+    } else if try deadView(at: self.path) != nil {
       return
     }
     let isInStore: Bool
@@ -45,24 +45,26 @@ struct MountTarget {
 ///
 /// As an ordinary user only the caller's own, by fusermount3.
 func removeDeadView(at path: [UInt8]) throws(MountError) {
-  while try isDeadView(at: path) {
+  while let parts = try deadView(at: path) {
     if isPrivileged() {
       do throws(Errno) {
         try LinuxKit.unmount(path, .detach)
       } catch {
         throw MountError(.failed, "cannot take the dead view from \(path.printable)", error)
       }
-      try? forgetMount(at: path)
+      forgetMounts(at: parts)
     } else {
       try unmountByFusermount(path, lazily: true)
     }
   }
 }
 
-/// Whether a view whose daemon has died is at a mount point.
-private func isDeadView(at path: [UInt8]) throws(MountError) -> Bool {
-  guard let entry = try readMountTable().topmost(at: path), entry.isView else { return false }
-  return isDead(path)
+/// The view whose daemon has died and that is at a mount point, with what is mounted in it; nil if
+/// none is.
+private func deadView(at path: [UInt8]) throws(MountError) -> [[UInt8]]? {
+  let table = try readMountTable()
+  guard let entry = table.topmost(at: path), entry.isView, isDead(path) else { return nil }
+  return [path] + table.children(of: entry).map(\.mountPoint)
 }
 
 extension MountEntry {

@@ -19,7 +19,7 @@ extension ViewMounts {
       let view = try openView(status.device, at: target)
       try complete(view, configuration, at: target, settings)
     } catch {
-      takeDown(target)
+      takeDown(target, configuration)
       throw error
     }
     return MountedView(

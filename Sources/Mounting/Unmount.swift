@@ -28,7 +28,7 @@ extension ViewMounts {
     } else {
       try unmountParts(view)
     }
-    try? forgetMount(at: view.path)
+    forgetMounts(at: [view.path] + (view.bundle.map { [$0.mountPoint] } ?? []))
     waitForEnd(of: daemon, serving: view.root.device)
   }
 
@@ -55,21 +55,10 @@ extension ViewMounts {
     }
   }
 
-  /// How the view at a directory is mounted.
-  public static func settings(at target: [UInt8]) throws(MountError) -> MountSettings {
+  /// The options of the view at a directory, as the mount table has them.
+  public static func options(at target: [UInt8]) throws(MountError) -> [[UInt8]] {
     let root = try MountedParts.find(target).root
-    var settings = MountSettings()
-    settings.readOnly = root.has("ro") || root.superHas("ro")
-    settings.noExecution = root.has("noexec")
-    settings.noAccessTime = root.has("noatime")
-    settings.noDirectoryAccessTime = root.has("nodiratime")
-    settings.strictAccessTime = !root.has("noatime") && !root.has("relatime")
-    settings.noSymlinkFollowing = root.has("nosymfollow")
-    settings.synchronous = root.superHas("sync")
-    settings.synchronousDirectories = root.superHas("dirsync")
-    settings.lazyTimes = root.superHas("lazytime")
-    settings.source = root.source
-    return settings
+    return root.options + root.superOptions
   }
 
   private static func detach(_ view: MountedParts) throws(MountError) {

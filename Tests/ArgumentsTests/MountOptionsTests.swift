@@ -104,6 +104,40 @@ import Testing
     }
   }
 
+  struct Remount: CustomTestStringConvertible {
+    let list: String
+    let now: String
+    var change: String?
+    var testDescription: String { "\(list) of \(now)" }
+  }
+
+  @Test(
+    "a remount finds what differs from the mount, beside ro and rw",
+    arguments: [
+      Remount(list: "remount,ro", now: "rw,nosuid,nodev,noexec,relatime"),
+      Remount(
+        list: "ro,nosuid,nodev,noexec,relatime,remount,user_id=0",
+        now: "rw,nosuid,nodev,noexec,relatime,rw,user_id=0"),
+      Remount(list: "remount,rw,defaults,nofail", now: "ro,nosuid,nodev,noexec,relatime"),
+      Remount(list: "remount,ro,noatime", now: "rw,noexec,relatime", change: "noatime"),
+      Remount(list: "remount,ro,noatime", now: "rw,noexec,noatime"),
+      Remount(list: "remount,ro,async", now: "rw,noexec,relatime,sync", change: "async"),
+      Remount(list: "remount,relatime", now: "rw,noexec,noatime", change: "relatime"),
+      Remount(list: "remount,strictatime", now: "rw,noexec"),
+      Remount(
+        list: "rw,nosuid,nodev,relatime,remount,user_id=0", now: "rw,nosuid,nodev,noexec,relatime",
+        change: "exec"),
+      Remount(
+        list: "rw,nodev,noexec,relatime,remount,user_id=0", now: "rw,nosuid,nodev,noexec,relatime",
+        change: "suid"),
+      Remount(list: "remount,user,exec,ro", now: "rw,nosuid,nodev,noexec,relatime"),
+    ])
+  func remounts(_ row: Remount) throws {
+    let options = try MountOptions([Array(row.list.utf8)], by: .root)
+    #expect(
+      options.change(from: row.now.split(separator: ",").map { Array($0.utf8) }) == row.change)
+  }
+
   @Test("with -s what is not known is passed over")
   func sloppy() throws {
     let options = try MountOptions(

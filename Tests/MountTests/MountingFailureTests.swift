@@ -28,6 +28,16 @@ import Testing
         label: "ends without a word", script: "exit 3", kind: .system,
         message: "the daemon ended before it served, with status 3"),
       Row(
+        label: "is refused by fusermount3",
+        script: "echo 'fusermount3: not yours' >&2; echo 'error cannot mount the view' >&5",
+        kind: .failed, message: "cannot mount the view (fusermount3: not yours)"),
+      Row(
+        label: "complains without end",
+        script: "dd if=/dev/zero bs=1M count=9 2> /dev/null | tr '\\0' a >&2; exit 3",
+        kind: .system,
+        message: "the daemon ended before it served, with status 3 ("
+          + String(repeating: "a", count: 4096) + ")"),
+      Row(
         label: "says something else", script: "echo hello >&5; sleep 60", kind: .internalFault,
         message: "the daemon says what we do not know: hello"),
       Row(

@@ -63,10 +63,6 @@ import Testing
       #expect(try scene.options("/a view/Notes.app").isSuperset(of: row.bundle))
       let system = try scene.entry("/a view")?.superOptions ?? []
       #expect(Set(system.map { String(decoding: $0, as: UTF8.self) }).isSuperset(of: row.system))
-      let now = try ViewMounts.settings(at: Array(scene.target.utf8))
-      #expect(now.readOnly == row.view.contains("ro"))
-      #expect(now.noAccessTime == row.view.contains("noatime"))
-      #expect(now.synchronous == row.system.contains("sync"))
       try scene.unmount()
     }
   }

@@ -8,6 +8,10 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+/// F_ADD_SEALS, and the seals that keep the size of a file in memory.
+#define CLINUX_ADD_SEALS 1033
+#define CLINUX_SEAL_SIZE 0x6
+
 /// Starts `path` with the descriptors 0..<count being copies of `descriptors`, and no other open;
 /// no signal blocked, ignored or handled; in a session of its own if `new_session`.
 ///
