@@ -1,5 +1,6 @@
 // What a table says about the environment, line by line.
 
+import Foundation
 import Testing
 
 @testable import Launch
@@ -63,6 +64,16 @@ struct EnvironmentTableTests {
           ["/home/app", "/usr/", "/bin", "/etc/GNUstep/"].contains { path.hasPrefix($0) }, "\(line)"
         )
       }
+    }
+  }
+
+  @Test("is on its page")
+  func documentation() throws {
+    let page = try String(contentsOfFile: "docs/run.md", encoding: .utf8)
+    let words = Set(page.split { !($0.isLetter || $0.isNumber || "_*".contains($0)) })
+    for line in try environment(EnvironmentTable.shipped) {
+      let name = line.prefix { $0 != "=" }
+      #expect(words.contains(name), "\(name)")
     }
   }
 

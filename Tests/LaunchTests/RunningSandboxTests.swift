@@ -237,7 +237,8 @@ struct RunningSandboxTests {
     let view = try PlainView()
     let output = try view.output(
       of: """
-        for place in / /etc /usr /usr/local /dev /home /proc /var /home/app /dev/shm /tmp /etc/passwd
+        for place in / /etc /usr /usr/local /dev /home /proc /var /home/app /dev/shm /tmp \
+          /etc/passwd
         do if (echo >> $place/x) 2>/dev/null || (echo >> $place) 2>/dev/null
         then echo $place; fi; done
         """)
