@@ -43,6 +43,9 @@ let package = Package(
     .systemLibrary(
       name: "CMount", path: "Modules/CMount", pkgConfig: "mount",
       providers: [.apt(["libmount-dev"])]),
+    .systemLibrary(
+      name: "CArchive", path: "Modules/CArchive", pkgConfig: "libarchive",
+      providers: [.apt(["libarchive-dev"])]),
     .target(
       name: "CFuse3", dependencies: ["CFuse3Library"], path: "Modules/CFuse3", cSettings: gnu),
     .target(name: "CLinux", path: "Modules/CLinux", cSettings: gnu),
@@ -55,7 +58,7 @@ let package = Package(
 
     edge("LinuxKit", ["CLinux"]),
     edge("FuseKit", ["CFuse3", "CLinux", "LinuxKit"]),
-    edge("Store", ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit"]),
+    edge("Store", ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "CArchive"]),
     edge("View", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit"]),
     edge("Mounting", ["Paths", "Containers", "LinuxKit", "Store", "CMount"]),
     edge("Launch", ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting"]),

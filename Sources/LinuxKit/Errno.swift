@@ -71,6 +71,12 @@ extension Errno {
   public static var connectionReset: Errno { Errno(ECONNRESET) }
   /// EPIPE.
   public static var brokenPipe: Errno { Errno(EPIPE) }
+  /// ENOSPC.
+  public static var noSpace: Errno { Errno(ENOSPC) }
+  /// EDQUOT.
+  public static var quotaExceeded: Errno { Errno(EDQUOT) }
+  /// ELOOP.
+  public static var tooManyLinks: Errno { Errno(ELOOP) }
   /// EOPNOTSUPP.
   public static var notSupported: Errno { Errno(EOPNOTSUPP) }
 }

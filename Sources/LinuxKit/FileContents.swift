@@ -76,3 +76,19 @@ private func copyChunks(_ from: CInt, _ to: CInt, _ range: Range<Int>) throws(Er
     position += count
   }
 }
+
+extension Descriptor {
+  /// How much a caller like this one may still write to the file system of the open file.
+  public borrowing func freeByteCount() throws(Errno) -> Int64 {
+    var status = statvfs()
+    let raw = rawValue
+    try retrying { fstatvfs(raw, &status) }
+    return Int64(clamping: status.f_bavail.multipliedReportingOverflow(by: status.f_frsize).0)
+  }
+
+  /// Sets the times of the last access and of the last change, in seconds since 1970.
+  public borrowing func setModified(seconds: Int) throws(Errno) {
+    let time = timespec(tv_sec: seconds, tv_nsec: 0)
+    try setTimes(accessed: time, modified: time)
+  }
+}

@@ -23,3 +23,6 @@ public func effectiveUID() -> UInt32 { geteuid() }
 
 /// The caller's gid.
 public func effectiveGID() -> UInt32 { getegid() }
+
+/// The time, in seconds since 1970.
+public func currentSeconds() -> Int64 { Int64(time(nil)) }

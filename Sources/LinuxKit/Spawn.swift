@@ -76,7 +76,8 @@ public func callersEnvironment() -> [[UInt8]] {
   // Null only where a program has thrown its environment away.
   guard var next = clinux_environment() else { return [] }
   while let word = next.pointee {
-    words.append(Array(UnsafeBufferPointer(start: word, count: strlen(word))).map(UInt8.init))
+    let characters = UnsafeBufferPointer(start: word, count: strlen(word))
+    words.append(characters.map(UInt8.init(bitPattern:)))
     next += 1
   }
   return words

@@ -44,6 +44,21 @@ extension Walker {
     return created
   }
 
+  /// Opens a regular file for reading and writing, which is created with `mode` if it is not there.
+  public borrowing func openOrCreateFile(
+    _ name: some Collection<UInt8>, mode: UInt32
+  ) throws(Errno) -> Descriptor {
+    do {
+      return try openRegularFile(name, O_RDWR)
+    } catch .noEntry {
+      do {
+        return try createFile(name, mode: mode)
+      } catch .exists {
+        return try openRegularFile(name, O_RDWR)
+      }
+    }
+  }
+
   /// Creates a symbolic link.
   ///
   /// Throws EEXIST if there is an entry of any kind.
@@ -217,5 +232,14 @@ extension Descriptor {
     let raw = rawValue
     let operation = mode == .shared ? LOCK_SH : LOCK_EX
     try retrying { flock(raw, operation) }
+  }
+}
+
+/// Creates a directory at a path that the host's people gave.
+///
+/// Throws EEXIST if there is an entry of any kind.
+public func makeDirectory(_ path: [UInt8], mode: UInt32) throws(Errno) {
+  try path.withCPath { path throws(Errno) in
+    _ = try retrying { mkdir(path, mode) }
   }
 }

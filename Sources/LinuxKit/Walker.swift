@@ -76,6 +76,20 @@ public struct Walker: ~Copyable, Sendable {
     }
   }
 
+  /// Finds what a path below this directory leads to, following links as long as they stay below.
+  ///
+  /// For trees that nobody else changes. The descriptor says where it is, and is not open for
+  /// reading. Throws EXDEV if the way leaves, and ELOOP if it has no end.
+  public borrowing func find(beneath path: some Collection<UInt8>) throws(Errno) -> Descriptor {
+    let beneath = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS
+    let flags = UInt64(UInt32(bitPattern: O_PATH | O_CLOEXEC))
+    let directory = descriptor.rawValue
+    return Descriptor(
+      owning: try Array(path).withCPath { path throws(Errno) in
+        try retrying { clinux_openat2(directory, path, flags, 0, UInt64(beneath)) }
+      })
+  }
+
   /// The attributes of an entry, of the link itself where it is one.
   public borrowing func status(of name: some Collection<UInt8>) throws(Errno) -> FileStatus {
     let directory = descriptor.rawValue
@@ -137,4 +151,55 @@ func readLinkTarget(
   }
   guard count < maximum else { throw .nameTooLong }
   return Array(target.prefix(count))
+}
+
+/// Flags for those who open files and do not import the C library.
+public enum OpenFlags {
+  /// For reading.
+  public static let reading = O_RDONLY
+  /// A directory, for reading.
+  public static let directory = O_RDONLY | O_DIRECTORY
+  /// Only to know what and where it is.
+  public static let pathOnly = O_PATH
+}
+
+extension Walker {
+  /// Opens, to know what and where it is, what an entry leads to, wherever that is.
+  ///
+  /// Links are followed out of this directory: for what the host's people gave.
+  public borrowing func openFollowing(
+    _ name: some Collection<UInt8>
+  ) throws(Errno) -> Descriptor {
+    let directory = descriptor.rawValue
+    return Descriptor(
+      owning: try withComponent(name) { (name) throws(Errno) in
+        try retrying { clinux_openat(directory, name, O_PATH | O_CLOEXEC, 0) }
+      })
+  }
+}
+
+extension Descriptor {
+  /// Where the open file is now, as the kernel says it.
+  public borrowing func path() throws(Errno) -> [UInt8] {
+    try readLinkTarget(AT_FDCWD, "/proc/self/fd/\(rawValue)")
+  }
+
+  /// Goes one step down from a directory, over mount points too, but never by a link.
+  public borrowing func step(to name: [UInt8]) throws(Errno) -> Descriptor {
+    let raw = rawValue
+    return Descriptor(
+      owning: try withComponent(name) { (name) throws(Errno) in
+        try retrying { clinux_openat(raw, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0) }
+      })
+  }
+}
+
+extension Descriptor {
+  /// Opens what a path leads to, only to know what and where it is; links are followed.
+  public static func following(_ path: [UInt8]) throws(Errno) -> Descriptor {
+    let raw = try path.withCPath { path throws(Errno) in
+      try retrying { clinux_openat(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0) }
+    }
+    return Descriptor(owning: raw)
+  }
 }

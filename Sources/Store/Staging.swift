@@ -1,0 +1,156 @@
+// The way from "being made" to "is there", in steps that a crash can't split.
+//
+// A new container is made whole in `staging/N/container` and moved to its place by one rename. An
+// update of one that is there is made whole in the same place; then `staging/N/update` is written,
+// which is the point of no return: whoever has the store next finishes what it says.
+internal import Containers
+internal import LinuxKit
+internal import Paths
+
+extension Store {
+  static let stagedContainer = "container"
+  private static let updateNote = "update"
+
+  /// Runs `body` with a directory in which things are made, which is removed at the end.
+  func withStaging<Result>(
+    _ body: (borrowing Walker) throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    let name = Array(String(UInt64.random(in: 0...UInt64.max), radix: 36).utf8)
+    let place = "\(path.printable)/\(Self.stagingName)"
+    let all = try saying(place) { () throws(Errno) in
+      try directory.enterOrCreate(Self.stagingName.utf8, mode: 0o700)
+    }
+    let staging = try saying(place) { () throws(Errno) in
+      try all.createDirectory(name, mode: 0o700)
+    }
+    // What can't be removed now is removed by whoever comes next.
+    defer { try? all.removeTree(name) }
+    return try body(staging)
+  }
+
+  /// Clears away, or finishes, what others left.
+  ///
+  /// Only for who holds the lock.
+  func recover() throws(StoreError) {
+    let place = "\(path.printable)/\(Self.stagingName)"
+    let all = try allowing([.noEntry], place) { () throws(Errno) in
+      try directory.enter(Self.stagingName.utf8)
+    }
+    guard let all else { return }
+    let entries = try saying(place) { () throws(Errno) in try all.entries() }
+    for entry in entries {
+      if entry.kind == .directory {
+        let staging = try saying(place) { () throws(Errno) in try all.enter(entry.name) }
+        try finishUpdate(noted: staging)
+      }
+      try saying("clearing \(place)") { () throws(Errno) in try all.removeTree(entry.name) }
+    }
+  }
+
+  // MARK: A new container
+
+  /// Moves a container that is whole to its place.
+  func commitNew(_ identifier: BundleIdentifier, from staging: borrowing Walker) throws(StoreError)
+  {
+    let containers = try containersDirectory()
+    do throws(Errno) {
+      try staging.synchronizeFileSystem()
+      try staging.rename(
+        Self.stagedContainer.utf8, to: containers, as: identifier.bytes, .exclusive)
+      try containers.synchronize()
+    } catch {
+      if error == .crossDevice {
+        throw StoreError(
+          .failed,
+          "\(path.printable)/\(Self.containersName) is another file system: mount the whole store "
+            + "there instead")
+      }
+      throw StoreError(containerPath(identifier), error)
+    }
+  }
+
+  // MARK: An update
+
+  /// Puts the staged bundle and record in the place of a container's.
+  func commitUpdate(
+    of container: Container, from staging: borrowing Walker
+  ) throws(StoreError) {
+    try saying("updating \(container.identifier)") { () throws(Errno) in
+      let bundle = try staging.enter(Self.stagedContainer.utf8).status(
+        of: ContainerLayout.bundle.utf8)
+      try staging.synchronizeFileSystem()
+      let note = "\(container.identifier) \(bundle.identity.inode)"
+      try staging.replaceFile(Self.updateNote.utf8, contents: Array(note.utf8), mode: 0o600)
+    }
+    try finishUpdate(noted: staging)
+  }
+
+  /// Does the steps that follow the point of no return, each of which may be done already.
+  private func finishUpdate(noted staging: borrowing Walker) throws(StoreError) {
+    guard let (identifier, bundleInode) = readNote(in: staging) else { return }
+    // Without both there is nothing left to finish.
+    let shown = containerPath(identifier)
+    let container = try allowing([.noEntry], shown) { () throws(Errno) in
+      try directory.enter(path: [Array(Self.containersName.utf8), identifier.bytes])
+    }
+    let staged = try allowing([.noEntry], shown) { () throws(Errno) in
+      try staging.enter(Self.stagedContainer.utf8)
+    }
+    guard let container, let staged else { return }
+    try exchangeBundle(bundleInode, of: container, with: staged, identifier)
+    guard let new = try recordIfPresent(identifier, in: staged) else { return }
+    let old = try recordIfPresent(identifier, in: container)
+    if let old, !old.bundleName.isEmpty, old.bundleName != new.bundleName {
+      try Skeleton.removePlace(of: old.bundleName, in: container)
+    }
+    if !new.bundleName.isEmpty {
+      try Skeleton(owner: Owner(uid: new.ownerUID, gid: new.ownerGID)).ensurePlace(
+        for: new.bundleName, in: container)
+    }
+    try saying("updating \(identifier)") { () throws(Errno) in
+      try staged.rename(
+        ContainerLayout.record.utf8, to: container, as: ContainerLayout.record.utf8, .replacing)
+      try container.synchronize()
+    }
+  }
+
+  private func readNote(in staging: borrowing Walker) -> (BundleIdentifier, inode: UInt64)? {
+    guard
+      let bytes = try? staging.openRegularFile(Self.updateNote.utf8).readToEnd(atMost: 4096)
+    else { return nil }
+    let words = String(decoding: bytes, as: UTF8.self).split(separator: " ")
+    guard words.count == 2, let identifier = BundleIdentifier(String(words[0])),
+      let inode = UInt64(words[1])
+    else { return nil }
+    return (identifier, inode)
+  }
+
+  private func exchangeBundle(
+    _ inode: UInt64, of container: borrowing Walker, with staged: borrowing Walker,
+    _ identifier: BundleIdentifier
+  ) throws(StoreError) {
+    let name = ContainerLayout.bundle.utf8
+    do throws(Errno) {
+      if try container.status(of: name).identity.inode == inode { return }
+      try staged.rename(name, to: container, as: name, .exchanging)
+    } catch {
+      guard error == .noEntry else { throw StoreError("updating \(identifier)", error) }
+      try saying("updating \(identifier)") { () throws(Errno) in
+        try staged.rename(name, to: container, as: name, .exclusive)
+      }
+    }
+    try saying("updating \(identifier)") { () throws(Errno) in try container.synchronize() }
+  }
+
+  private func recordIfPresent(
+    _ identifier: BundleIdentifier, in directory: borrowing Walker
+  ) throws(StoreError) -> ContainerRecord? {
+    do throws(Errno) {
+      _ = try directory.status(of: ContainerLayout.record.utf8)
+    } catch {
+      if error == .noEntry { return nil }
+      throw StoreError(containerPath(identifier), error)
+    }
+    return try Container.readRecord(in: directory, containerPath(identifier))
+  }
+}
