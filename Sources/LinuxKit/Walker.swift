@@ -154,7 +154,7 @@ func readLinkTarget(
 }
 
 /// Flags for those who open files and do not import the C library.
-public enum OpenFlags {
+public enum Opening {
   /// For reading.
   public static let reading = O_RDONLY
   /// A directory, for reading.

@@ -66,7 +66,7 @@ struct BundleInformation {
       let kind = try saying(path) { () throws(Errno) in try found.status().kind }
       guard kind == .regular else { throw StoreError(.failed, "\(path) is not a file") }
       let bytes = try saying(path) { () throws(Errno) in
-        try found.reopened(OpenFlags.reading).readToEnd(atMost: PropertyListFile.maximumByteCount)
+        try found.reopened(Opening.reading).readToEnd(atMost: PropertyListFile.maximumByteCount)
       }
       do throws(PropertyListFile.Malformed) {
         return (form, try PropertyListFile.read(bytes))

@@ -71,7 +71,7 @@ struct BundleCopy {
     for entry in entries.sorted(by: { $0.name.lexicographicallyPrecedes($1.name) }) {
       let shown = place.entry(entry.name)
       let found = try saying(shown.printable) { () throws(Errno) in
-        try source.open(entry.name, OpenFlags.pathOnly)
+        try source.open(entry.name, Opening.pathOnly)
       }
       let status = try saying(shown.printable) { () throws(Errno) in try found.status() }
       if status.kind == .symbolicLink {
@@ -95,14 +95,14 @@ struct BundleCopy {
         throw StoreError(.failed, "\(shown.printable): links lead round in a circle")
       }
       let source = try saying(shown.printable) { () throws(Errno) in
-        Walker(try found.reopened(OpenFlags.directory))
+        Walker(try found.reopened(Opening.directory))
       }
       let created = try writer.createDirectory(name, in: target, shownAs: shown)
       try copyEntries(
         of: source, beneath: top, into: created, place.below(name, status.identity))
     case .regular:
       let source = try saying(shown.printable) { () throws(Errno) in
-        try found.reopened(OpenFlags.reading)
+        try found.reopened(Opening.reading)
       }
       let created = try writer.createFile(
         name, permissions: status.permissions, in: target, shownAs: shown)
@@ -191,7 +191,7 @@ struct BundleCopy {
       return try copy(found, status, as: name, beneath: source, into: target, outside)
     }
     let top = try saying(path.printable) { () throws(Errno) in
-      Walker(try found.reopened(OpenFlags.directory))
+      Walker(try found.reopened(Opening.directory))
     }
     guard !place.ancestors.contains(status.identity) else {
       throw StoreError(.failed, "\(shown.printable): links lead round in a circle")
@@ -232,7 +232,7 @@ enum PublicPath {
   static func leadsEveryone(
     to identity: FileIdentity, by path: [UInt8]
   ) throws(Errno) -> Bool {
-    var place = try Descriptor.open("/", OpenFlags.pathOnly)
+    var place = try Descriptor.open("/", Opening.pathOnly)
     for name in path.split(separator: UInt8(ascii: "/")) {
       guard try place.status().permissions & 0o001 != 0 else { return false }
       place = try place.step(to: Array(name))

@@ -212,12 +212,12 @@ private enum BundleSource {
         throw StoreError(.failed, "\(path.printable) is no app: \(mistake)")
       }
       let source = try saying(path.printable) { () throws(Errno) in
-        Walker(try found.reopened(OpenFlags.directory))
+        Walker(try found.reopened(Opening.directory))
       }
       return (name, try BundleCopy.copy(source, as: name, into: target))
     case .regular:
       let file = try saying(path.printable) { () throws(Errno) in
-        try found.reopened(OpenFlags.reading)
+        try found.reopened(Opening.reading)
       }
       return try BundleArchive.unpack(file, at: path, into: target)
     default:
