@@ -1,8 +1,11 @@
 #include "CLinux_daemon.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
@@ -12,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 int clinux_mount(const char *source, const char *target, const char *type, unsigned long flags,
@@ -110,3 +114,30 @@ void clinux_leave_session(void) {
 }
 
 _Noreturn void clinux_exit(int status) { _exit(status); }
+
+int clinux_command_name(int *pid, char name[16]) {
+  char path[32], text[512];
+  snprintf(path, sizeof path, "/proc/%d/status", *pid);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  ssize_t count = read(file, text, sizeof text - 1);
+  close(file);
+  if (count <= 0) return 0;
+  text[count] = 0;
+  const char *leader = strstr(text, "\nTgid:");
+  if (leader) *pid = atoi(leader + 6);
+  const char *start = strncmp(text, "Name:\t", 6) == 0 ? text + 6 : text;
+  size_t length = strcspn(start, "\n");
+  if (length > 15) length = 15;
+  memcpy(name, start, length);
+  name[length] = 0;
+  return (int)length;
+}
+
+int clinux_format_time(int64_t seconds, int64_t nanoseconds, char text[32]) {
+  time_t time = seconds;
+  struct tm parts;
+  if (!gmtime_r(&time, &parts)) return 0;
+  size_t count = strftime(text, 32, "%Y-%m-%dT%H:%M:%S", &parts);
+  return (int)count + snprintf(text + count, 32 - count, ".%03dZ", (int)(nanoseconds / 1000000));
+}

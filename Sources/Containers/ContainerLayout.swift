@@ -14,6 +14,10 @@ public enum ContainerLayout {
   public static let bundle = "bundle"
   /// Files that were unlinked while open, beyond the budget of descriptors.
   public static let orphans = "orphans"
+  /// The audit log.
+  public static let log = "log"
+  /// What was the audit log before it was full.
+  public static let olderLog = "log.1"
   /// The container's own rules.
   public static let profile = "profile"
 

@@ -16,6 +16,12 @@ public struct Errno: Error, Hashable, Sendable {
   @inlinable
   public static var last: Errno { Errno(errno) }
 
+  /// Its name in errno.h, such as `EACCES`; `OK` for 0, the number where it has none.
+  public var symbol: String {
+    if code == 0 { return "OK" }
+    return strerrorname_np(code).map { String(cString: $0) } ?? String(code)
+  }
+
   /// The C library's words for it, for a message on stderr.
   public var message: String { String(cString: strerror(code)) }
 }

@@ -3,6 +3,9 @@ internal import Glibc
 
 /// Short waits.
 public enum Pause {
+  /// Sleeps for about so long.
+  public static func microseconds(_ count: UInt32) { usleep(count) }
+
   /// Lets other threads run; for longer with each further attempt.
   public static func yield(_ attempt: Int) {
     if attempt < 64 {

@@ -88,3 +88,15 @@ public struct RunningProcess: Sendable {
     return names
   }
 }
+
+/// The process that a thread belongs to, and its name of at most 15 bytes, written to `name`, which
+/// holds 16.
+///
+/// The length is 0 and the process the thread if it is gone or in another pid namespace.
+public func processOfThread(
+  _ thread: Int32, nameInto name: UnsafeMutablePointer<CChar>
+) -> (process: Int32, nameCount: Int) {
+  var process = thread
+  let count = thread > 0 ? clinux_command_name(&process, name) : 0
+  return (process, Int(count))
+}

@@ -30,4 +30,9 @@ public struct ThreadScratch {
   public func name(_ slot: Int) -> UnsafeMutablePointer<CChar> {
     (start + ThreadScratch.dataByteCount + slot * 256).assumingMemoryBound(to: CChar.self)
   }
+
+  /// Room for the 2048 bytes of a path; `slot` is 0 or 1.
+  public func path(_ slot: Int) -> UnsafeMutableRawPointer {
+    start + ThreadScratch.dataByteCount + ThreadScratch.nameCount * 256 + slot * 2048
+  }
 }

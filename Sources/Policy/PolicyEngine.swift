@@ -15,6 +15,9 @@ public final class PolicyEngine: Sendable {
   let book: RuleBook
   private let table: Mutex<ZoneTable>
 
+  /// Whether any rule wants what is allowed to be logged too.
+  public let logsWhatIsAllowed: Bool
+
   /// What the layers' own profiles expect.
   public let expectations: [Expectation]
 
@@ -33,6 +36,7 @@ public final class PolicyEngine: Sendable {
     let automaton = builder.finish()
     let book = RuleBook(profile)
     self.automaton = automaton
+    logsWhatIsAllowed = profile.rules.contains { $0.granted.contains(.audit) }
     self.book = book
     expectations = profile.expectations
     table = Mutex(ZoneTable(automaton, book))

@@ -11,6 +11,7 @@ enum ScratchName {
   static let place = 1
   static let zone = 2
   static let orphan = 3
+  static let command = 4
 }
 
 /// A pinned descriptor, and the name below it that means the node; empty for the descriptor itself.

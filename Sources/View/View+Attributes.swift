@@ -25,13 +25,13 @@ extension ViewFileSystem {
   // MARK: Changing
 
   func changeAttributes(
-    _ node: NodeID, _ attributes: FileAttributes, _ changes: AttributeChanges,
+    _ request: Request, _ node: NodeID, _ attributes: FileAttributes, _ changes: AttributeChanges,
     _ handle: HandleID?, _ reply: consuming Reply
   ) {
     do throws(Errno) {
       let index = try nodes.index(of: node.rawValue)
       let scratch = try ThreadScratch.current()
-      try requireChange(index, changes, handle, scratch)
+      try requireChange(request, index, changes, scratch)
       let descriptor = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
       // The size first: it is what can fail for want of space, and then nothing has changed.
@@ -49,16 +49,20 @@ extension ViewFileSystem {
   }
 
   private func requireChange(
-    _ index: NodeIndex, _ changes: AttributeChanges, _ handle: HandleID?, _ scratch: ThreadScratch
+    _ request: Request, _ index: NodeIndex, _ changes: AttributeChanges, _ scratch: ThreadScratch
   ) throws(Errno) {
     let zone = nodes.zone(of: index, scratch)
     let kind = kind(nodes.record(index).pointee.type)
     if changes.contains(.size) {
-      try require(policy.decide(.write, in: zone, kind: kind))
+      try require(
+        policy.decide(.write, in: zone, kind: kind), in: zone,
+        Inquiry(request, .write, Subject(index)))
     }
     // What a write or truncation implies, such as the time of modification, is no change of its own.
     if !changes.isDisjoint(with: [.mode, .uid, .gid, .accessTime, .modificationTime]) {
-      try require(policy.decide(.setattr, in: zone, kind: kind))
+      try require(
+        policy.decide(.setattr, in: zone, kind: kind), in: zone,
+        Inquiry(request, .setattr, Subject(index)))
     }
   }
 
@@ -108,12 +112,14 @@ extension ViewFileSystem {
 
   // MARK: Link targets
 
-  func answerTarget(_ node: NodeID, _ reply: consuming Reply) {
+  func answerTarget(_ request: Request, _ node: NodeID, _ reply: consuming Reply) {
     do throws(Errno) {
       let index = try nodes.index(of: node.rawValue)
       let scratch = try ThreadScratch.current()
+      let zone = nodes.zone(of: index, scratch)
       try require(
-        policy.decide(.read, in: nodes.zone(of: index, scratch), kind: .symlink))
+        policy.decide(.read, in: zone, kind: .symlink), in: zone,
+        Inquiry(request, .read, Subject(index)))
       let descriptor = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
       let target = scratch.data.assumingMemoryBound(to: CChar.self)
@@ -163,33 +169,35 @@ extension ViewFileSystem {
   }
 
   func setAttribute(
-    _ node: NodeID, _ name: UnsafePointer<CChar>, _ value: UnsafeRawBufferPointer, _ flags: CInt,
+    _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>,
+    _ value: UnsafeRawBufferPointer, _ flags: CInt,
     _ reply: consuming Reply
   ) {
-    changeAttribute(node, reply) { descriptor throws(Errno) in
+    changeAttribute(request, node, reply) { descriptor throws(Errno) in
       try ExtendedAttributes.set(descriptor, name, value, flags: flags)
     }
   }
 
   func removeAttribute(
-    _ node: NodeID, _ name: UnsafePointer<CChar>, _ reply: consuming Reply
+    _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ reply: consuming Reply
   ) {
-    changeAttribute(node, reply) { descriptor throws(Errno) in
+    changeAttribute(request, node, reply) { descriptor throws(Errno) in
       try ExtendedAttributes.remove(descriptor, name)
     }
   }
 
   @inline(__always)
   private func changeAttribute(
-    _ node: NodeID, _ reply: consuming Reply, _ change: (CInt) throws(Errno) -> Void
+    _ request: Request, _ node: NodeID, _ reply: consuming Reply,
+    _ change: (CInt) throws(Errno) -> Void
   ) {
     do throws(Errno) {
       let index = try nodes.index(of: node.rawValue)
       let scratch = try ThreadScratch.current()
+      let zone = nodes.zone(of: index, scratch)
       try require(
-        policy.decide(
-          .setattr, in: nodes.zone(of: index, scratch),
-          kind: kind(nodes.record(index).pointee.type)))
+        policy.decide(.setattr, in: zone, kind: kind(nodes.record(index).pointee.type)), in: zone,
+        Inquiry(request, .setattr, Subject(index)))
       let descriptor = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
       try mutate(.setsValue) { () throws(Errno) in try change(descriptor) }

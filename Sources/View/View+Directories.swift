@@ -5,12 +5,14 @@ import LinuxKit
 import Policy
 
 extension ViewFileSystem {
-  func openFolder(_ node: NodeID, _ reply: consuming Reply) {
+  func openFolder(_ request: Request, _ node: NodeID, _ reply: consuming Reply) {
     do throws(Errno) {
       let index = try nodes.index(of: node.rawValue)
       let scratch = try ThreadScratch.current()
+      let zone = nodes.zone(of: index, scratch)
       try require(
-        policy.decide(.list, in: nodes.zone(of: index, scratch), kind: .directory))
+        policy.decide(.list, in: zone, kind: .directory), in: zone,
+        Inquiry(request, .list, Subject(index)))
       let path = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
       let descriptor = try nodes.withRoom { () throws(Errno) in
@@ -33,7 +35,8 @@ extension ViewFileSystem {
   }
 
   func listFolder(
-    _ node: NodeID, _ handle: HandleID, _ offset: Int64, _ count: Int, _ withAttributes: Bool,
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ offset: Int64, _ count: Int,
+    _ withAttributes: Bool,
     _ reply: consuming Reply
   ) {
     do throws(Errno) {
@@ -41,7 +44,9 @@ extension ViewFileSystem {
       let open = try handles.find(handle.rawValue)
       let scratch = try ThreadScratch.current()
       let zone = nodes.zone(of: index, scratch)
-      try require(policy.decide(.list, in: zone, kind: .directory))
+      try require(
+        policy.decide(.list, in: zone, kind: .directory), in: zone,
+        Inquiry(request, .list, Subject(index)))
       // The backing's entries in the first half of the buffer, the answer in the second.
       let half = ThreadScratch.dataByteCount / 2
       let room = min(count, half)

@@ -26,12 +26,14 @@ private enum OpenFlag {
 extension ViewFileSystem {
   // MARK: Opening
 
-  func openFile(_ node: NodeID, _ flags: CInt, _ reply: consuming Reply) {
+  func openFile(
+    _ request: Request, _ node: NodeID, _ flags: CInt, _ reply: consuming Reply
+  ) {
     do throws(Errno) {
       let index = try nodes.index(of: node.rawValue)
       let scratch = try ThreadScratch.current()
       let zone = nodes.zone(of: index, scratch)
-      try requireOpen(zone, kind(nodes.record(index).pointee.type), flags)
+      try requireOpen(request, index, zone, flags)
       let path = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
       let descriptor = try nodes.withRoom { () throws(Errno) in
@@ -46,19 +48,31 @@ extension ViewFileSystem {
     }
   }
 
-  private func requireOpen(_ zone: ZoneID, _ kind: NodeKind, _ flags: CInt) throws(Errno) {
+  private func requireOpen(
+    _ request: Request, _ index: NodeIndex, _ zone: ZoneID, _ flags: CInt
+  ) throws(Errno) {
     let access = flags & OpenFlag.accessMode
     if flags & OpenFlag.execute != 0 {
-      try require(policy.decide(.exec, in: zone, kind: kind))
+      try requireOpen(request, index, zone, .exec)
     } else if access != OpenFlag.writeOnly {
-      try require(policy.decide(.read, in: zone, kind: kind))
+      try requireOpen(request, index, zone, .read)
     }
     if flags & OpenFlag.truncate != 0 {
-      try require(policy.decide(.write, in: zone, kind: kind))
+      try requireOpen(request, index, zone, .write)
     } else if access != OpenFlag.readOnly {
       // Whether each write begins at the end is asked when it comes.
-      try require(policy.decide(.append, in: zone, kind: kind))
+      try requireOpen(request, index, zone, .append)
     }
+  }
+
+  @inline(__always)
+  private func requireOpen(
+    _ request: Request, _ index: NodeIndex, _ zone: ZoneID, _ operation: Operation
+  ) throws(Errno) {
+    let kind = kind(nodes.record(index).pointee.type)
+    try require(
+      policy.decide(operation, in: zone, kind: kind), in: zone,
+      Inquiry(request, operation, Subject(index)))
   }
 
   /// How the kernel may cache a file.
@@ -92,7 +106,7 @@ extension ViewFileSystem {
     do throws(Errno) {
       let scratch = try ThreadScratch.current()
       let parent = try nodes.index(of: parent.rawValue)
-      let zone = try requireCreate(name, in: parent, .file, scratch)
+      let zone = try requireCreate(request, name, in: parent, .file, scratch)
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
       let descriptor = try create(request, name, directory, mode, flags)
@@ -164,11 +178,12 @@ extension ViewFileSystem {
   }
 
   func writeFile(
-    _ handle: HandleID, _ bytes: UnsafeRawBufferPointer, _ offset: Int64, _ reply: consuming Reply
+    _ request: Request, _ handle: HandleID, _ bytes: UnsafeRawBufferPointer, _ offset: Int64,
+    _ reply: consuming Reply
   ) {
     do throws(Errno) {
       let open = try handles.find(handle.rawValue)
-      try requirePosition(open, offset)
+      try requirePosition(request, open, offset)
       let count = try mutate(.setsValue) { () throws(Errno) in
         try FileIO.write(open.descriptor, bytes, at: offset)
       }
@@ -179,10 +194,20 @@ extension ViewFileSystem {
   }
 
   /// In an append zone a write begins at the end, or it is refused.
-  private func requirePosition(_ open: HandleRecord, _ offset: Int64) throws(Errno) {
+  private func requirePosition(
+    _ request: Request, _ open: HandleRecord, _ offset: Int64
+  ) throws(Errno) {
     guard open.state.contains(.appendOnly) else { return }
     let status = try InodeStatus.of(open.descriptor)
-    guard offset == status.size else { throw .notPermitted }
+    if offset != status.size { try refuseChange(request, open) }
+  }
+
+  /// The answer to a change of bytes that are there, in an append zone.
+  private func refuseChange(_ request: Request, _ open: HandleRecord) throws(Errno) {
+    let zone = nodes.zone(of: open.node, try ThreadScratch.current())
+    try requireOpen(request, open.node, zone, .write)
+    // The rule was lifted since the file was opened, which keeps what it was opened with.
+    throw .notPermitted
   }
 
   func synchronizeFile(_ handle: HandleID, _ dataOnly: Bool, _ reply: consuming Reply) {
@@ -196,12 +221,15 @@ extension ViewFileSystem {
   }
 
   func allocateFile(
-    _ handle: HandleID, _ mode: CInt, _ offset: Int64, _ length: Int64, _ reply: consuming Reply
+    _ request: Request, _ handle: HandleID, _ mode: CInt, _ offset: Int64, _ length: Int64,
+    _ reply: consuming Reply
   ) {
     do throws(Errno) {
       let open = try handles.find(handle.rawValue)
       // Punching, zeroing and shifting change bytes that are there.
-      if open.state.contains(.appendOnly) && mode & ~1 != 0 { throw .notPermitted }
+      if open.state.contains(.appendOnly) && mode & ~1 != 0 {
+        try refuseChange(request, open)
+      }
       try mutate(.setsValue) { () throws(Errno) in
         try FileIO.allocate(open.descriptor, mode: mode, offset: offset, length: length)
       }
@@ -212,14 +240,15 @@ extension ViewFileSystem {
   }
 
   func copyFile(
-    _ source: (handle: HandleID, offset: Int64), _ target: (handle: HandleID, offset: Int64),
+    _ request: Request, _ source: (handle: HandleID, offset: Int64),
+    _ target: (handle: HandleID, offset: Int64),
     _ count: Int, _ flags: UInt32, _ reply: consuming Reply
   ) {
     do throws(Errno) {
       guard flags == 0 else { throw .invalid }
       let from = try handles.find(source.handle.rawValue)
       let to = try handles.find(target.handle.rawValue)
-      try requirePosition(to, target.offset)
+      try requirePosition(request, to, target.offset)
       // The answer has 32 bits, and a thread is not to be busy for long: callers ask again.
       let limit = 64 << 20
       let copied = try mutate(.setsValue) { () throws(Errno) in

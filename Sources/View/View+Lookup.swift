@@ -10,7 +10,7 @@ extension ViewFileSystem {
       let scratch = try ThreadScratch.current()
       let directory = try nodes.index(of: parent.rawValue)
       let zone = zone(name, in: directory, scratch)
-      try require(policy.decide(.lookup, in: zone, kind: .file))
+      try requireVisible(zone)
       let entry = try entry(name, in: directory, zone, scratch)
       answer(entry, reply)
     } catch {

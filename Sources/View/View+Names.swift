@@ -48,7 +48,7 @@ extension ViewFileSystem {
     do throws(Errno) {
       let scratch = try ThreadScratch.current()
       let parent = try nodes.index(of: parent.rawValue)
-      let zone = try requireCreate(name, in: parent, kind, scratch)
+      let zone = try requireCreate(request, name, in: parent, kind, scratch)
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
       try mutate(.makesName) { () throws(Errno) in
@@ -66,15 +66,20 @@ extension ViewFileSystem {
 
   /// The zone of a name that may be made.
   func requireCreate(
-    _ name: Name, in parent: NodeIndex, _ kind: NodeKind, _ scratch: ThreadScratch
+    _ request: Request, _ name: Name, in parent: NodeIndex, _ kind: NodeKind,
+    _ scratch: ThreadScratch
   ) throws(Errno) -> ZoneID {
     try check(name)
     let zone = zone(name, in: parent, scratch)
-    try require(policy.decideCreate(named: name.bytes.span, in: zone, kind: kind))
+    try require(
+      policy.decideCreate(named: name.bytes.span, in: zone, kind: kind), in: zone,
+      Inquiry(request, .create, Subject(parent, name)))
     return zone
   }
 
-  func makeLink(_ node: NodeID, _ parent: NodeID, _ name: Name, _ reply: consuming Reply) {
+  func makeLink(
+    _ request: Request, _ node: NodeID, _ parent: NodeID, _ name: Name, _ reply: consuming Reply
+  ) {
     do throws(Errno) {
       try check(name)
       let scratch = try ThreadScratch.current()
@@ -84,7 +89,8 @@ extension ViewFileSystem {
       try require(
         policy.decideLink(
           from: nodes.zone(of: node, scratch), kind: kind(nodes.record(node).pointee.type),
-          to: zone, named: name.bytes.span))
+          to: zone, named: name.bytes.span), in: zone,
+        Inquiry(request, .link, Subject(node), second: Subject(parent, name)))
       let source = try nodes.pin(node, scratch)
       defer { nodes.unpin(node) }
       let directory = try nodes.pin(parent, scratch)
@@ -102,7 +108,7 @@ extension ViewFileSystem {
   // MARK: Removing
 
   func removeEntry(
-    _ parent: NodeID, _ name: Name, isDirectory: Bool, _ reply: consuming Reply
+    _ request: Request, _ parent: NodeID, _ name: Name, isDirectory: Bool, _ reply: consuming Reply
   ) {
     do throws(Errno) {
       try check(name)
@@ -111,7 +117,8 @@ extension ViewFileSystem {
       let zone = zone(name, in: parent, scratch)
       try requireVisible(zone)
       try require(
-        policy.decide(.remove, in: zone, kind: isDirectory ? .directory : .file))
+        policy.decide(.remove, in: zone, kind: isDirectory ? .directory : .file), in: zone,
+        Inquiry(request, .remove, Subject(parent, name)))
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
       try remove(name, parent, directory, isDirectory: isDirectory, scratch)
@@ -140,15 +147,11 @@ extension ViewFileSystem {
     nodes.removed(name, parent, status, descriptor: doomed)
   }
 
-  /// Throws ENOENT for what is hidden.
-  private func requireVisible(_ zone: ZoneID) throws(Errno) {
-    try require(policy.decide(.lookup, in: zone, kind: .file))
-  }
-
   // MARK: Moving
 
   func move(
-    _ parent: NodeID, _ name: Name, _ newParent: NodeID, _ newName: Name, _ flags: UInt32,
+    _ request: Request, _ parent: NodeID, _ name: Name, _ newParent: NodeID, _ newName: Name,
+    _ flags: UInt32,
     _ reply: consuming Reply
   ) {
     do throws(Errno) {
@@ -170,9 +173,9 @@ extension ViewFileSystem {
       try requireVisible(source.zone)
       if flags & RenameFlag.exchange != 0 {
         try requireVisible(target.zone)
-        try exchange(source, target)
+        try exchange(request, source, target)
       } else {
-        try move(source, to: target, flags, scratch)
+        try move(request, source, to: target, flags, scratch)
       }
       reply.succeed()
     } catch {
@@ -186,10 +189,12 @@ extension ViewFileSystem {
     let parent: NodeIndex
     let directory: CInt
     let zone: ZoneID
+
+    var subject: Subject { Subject(parent, name) }
   }
 
   private func move(
-    _ source: End, to target: End, _ flags: UInt32, _ scratch: ThreadScratch
+    _ request: Request, _ source: End, to target: End, _ flags: UInt32, _ scratch: ThreadScratch
   ) throws(Errno) {
     let status = try InodeStatus.of(source.name.cString, in: source.directory)
     let replaced = try doomed(target)
@@ -199,7 +204,8 @@ extension ViewFileSystem {
         from: renamed(source, status),
         to: RenameTarget(
           zone: target.zone, existing: replacedStatus.map { kind($0.mode) }),
-        named: target.name.bytes.span))
+        named: target.name.bytes.span), in: source.zone,
+      Inquiry(request, .rename, source.subject, second: target.subject))
     nodes.beginMove()
     defer { nodes.endMove() }
     if flags & RenameFlag.noReplace == 0, let replacedStatus {
@@ -239,11 +245,12 @@ extension ViewFileSystem {
     }
   }
 
-  private func exchange(_ source: End, _ target: End) throws(Errno) {
+  private func exchange(_ request: Request, _ source: End, _ target: End) throws(Errno) {
     let status = try InodeStatus.of(source.name.cString, in: source.directory)
     let other = try InodeStatus.of(target.name.cString, in: target.directory)
     try require(
-      policy.decideExchange(renamed(source, status), renamed(target, other)))
+      policy.decideExchange(renamed(source, status), renamed(target, other)), in: source.zone,
+      Inquiry(request, .exchange, source.subject, second: target.subject))
     nodes.beginMove()
     defer { nodes.endMove() }
     try mutate(.movesName(Identity(status))) { () throws(Errno) in

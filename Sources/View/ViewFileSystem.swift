@@ -21,6 +21,8 @@ public final class ViewFileSystem: FileSystem {
   let ownerUID: UInt32
   let ownerGID: UInt32
   let backing: Backing
+  /// What was refused, for whoever writes it down.
+  public let audit: AuditRing
 
   /// How long the kernel may keep what it was told: nobody else writes to the backing.
   let lifetimeSeconds: Double = 86_400
@@ -46,6 +48,7 @@ public final class ViewFileSystem: FileSystem {
       bundleName: configuration.bundleName, orphans: backing.orphansPath,
       descriptorLimit: descriptorLimit)
     handles = HandleTable(arena)
+    audit = try AuditRing()
     self.backing = backing
     super.init()
   }
@@ -98,26 +101,26 @@ public final class ViewFileSystem: FileSystem {
   override public func link(
     _ request: Request, _ node: NodeID, _ parent: NodeID, _ name: Name, _ reply: consuming Reply
   ) {
-    makeLink(node, parent, name, reply)
+    makeLink(request, node, parent, name, reply)
   }
 
   override public func unlink(
     _ request: Request, _ parent: NodeID, _ name: Name, _ reply: consuming Reply
   ) {
-    removeEntry(parent, name, isDirectory: false, reply)
+    removeEntry(request, parent, name, isDirectory: false, reply)
   }
 
   override public func removeDirectory(
     _ request: Request, _ parent: NodeID, _ name: Name, _ reply: consuming Reply
   ) {
-    removeEntry(parent, name, isDirectory: true, reply)
+    removeEntry(request, parent, name, isDirectory: true, reply)
   }
 
   override public func rename(
     _ request: Request, _ parent: NodeID, _ name: Name, _ newParent: NodeID, _ newName: Name,
     _ flags: UInt32, _ reply: consuming Reply
   ) {
-    move(parent, name, newParent, newName, flags, reply)
+    move(request, parent, name, newParent, newName, flags, reply)
   }
 
   // MARK: Attributes
@@ -132,18 +135,18 @@ public final class ViewFileSystem: FileSystem {
     _ request: Request, _ node: NodeID, _ attributes: FileAttributes,
     _ changes: AttributeChanges, _ handle: HandleID?, _ reply: consuming Reply
   ) {
-    changeAttributes(node, attributes, changes, handle, reply)
+    changeAttributes(request, node, attributes, changes, handle, reply)
   }
 
   override public func readLink(_ request: Request, _ node: NodeID, _ reply: consuming Reply) {
-    answerTarget(node, reply)
+    answerTarget(request, node, reply)
   }
 
   override public func setExtendedAttribute(
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>,
     _ value: UnsafeRawBufferPointer, _ flags: CInt, _ reply: consuming Reply
   ) {
-    setAttribute(node, name, value, flags, reply)
+    setAttribute(request, node, name, value, flags, reply)
   }
 
   override public func getExtendedAttribute(
@@ -162,7 +165,7 @@ public final class ViewFileSystem: FileSystem {
   override public func removeExtendedAttribute(
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ reply: consuming Reply
   ) {
-    removeAttribute(node, name, reply)
+    removeAttribute(request, node, name, reply)
   }
 
   override public func fileSystemStatus(
@@ -176,7 +179,7 @@ public final class ViewFileSystem: FileSystem {
   override public func open(
     _ request: Request, _ node: NodeID, _ flags: CInt, _ reply: consuming Reply
   ) {
-    openFile(node, flags, reply)
+    openFile(request, node, flags, reply)
   }
 
   override public func create(
@@ -197,7 +200,7 @@ public final class ViewFileSystem: FileSystem {
     _ request: Request, _ node: NodeID, _ handle: HandleID, _ bytes: UnsafeRawBufferPointer,
     _ offset: Int64, _ reply: consuming Reply
   ) {
-    writeFile(handle, bytes, offset, reply)
+    writeFile(request, handle, bytes, offset, reply)
   }
 
   override public func release(
@@ -217,7 +220,7 @@ public final class ViewFileSystem: FileSystem {
     _ request: Request, _ node: NodeID, _ handle: HandleID, _ mode: CInt, _ offset: Int64,
     _ length: Int64, _ reply: consuming Reply
   ) {
-    allocateFile(handle, mode, offset, length, reply)
+    allocateFile(request, handle, mode, offset, length, reply)
   }
 
   override public func copyRange(
@@ -226,7 +229,7 @@ public final class ViewFileSystem: FileSystem {
     _ reply: consuming Reply
   ) {
     copyFile(
-      (source.handle, source.offset), (target.handle, target.offset), count, flags, reply)
+      request, (source.handle, source.offset), (target.handle, target.offset), count, flags, reply)
   }
 
   override public func seek(
@@ -241,14 +244,14 @@ public final class ViewFileSystem: FileSystem {
   override public func openDirectory(
     _ request: Request, _ node: NodeID, _ reply: consuming Reply
   ) {
-    openFolder(node, reply)
+    openFolder(request, node, reply)
   }
 
   override public func readDirectory(
     _ request: Request, _ node: NodeID, _ handle: HandleID, _ offset: Int64, _ count: Int,
     _ withAttributes: Bool, _ reply: consuming Reply
   ) {
-    listFolder(node, handle, offset, count, withAttributes, reply)
+    listFolder(request, node, handle, offset, count, withAttributes, reply)
   }
 
   override public func releaseDirectory(
@@ -268,13 +271,6 @@ public final class ViewFileSystem: FileSystem {
 // MARK: - What the operations share
 
 extension ViewFileSystem {
-  /// Throws the errno of a refusal.
-  @inline(__always)
-  func require(_ verdict: Verdict) throws(Errno) {
-    guard let denial = verdict.denial else { return }
-    throw Errno(denial)
-  }
-
   /// Throws for what no entry can be called.
   @inline(__always)
   func check(_ name: Name) throws(Errno) {

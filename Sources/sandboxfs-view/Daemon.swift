@@ -12,6 +12,7 @@ final class Daemon {
   private let lock: Descriptor
   private let session: Session
   private let control: ControlServer
+  private let audit: AuditWriter
   private let loopThreads: UInt32
 
   /// Mounts the view and answers INIT, on a process of one thread.
@@ -24,6 +25,7 @@ final class Daemon {
     DaemonProcess.leaveSession()
     session = try Daemon.mount(fileSystem, configuration)
     control = try ControlServer(startup.container, configuration, termination: termination)
+    audit = AuditWriter(fileSystem.audit, policy, try Daemon.log(startup.container))
     self.startup = startup
     loopThreads = UInt32(max(2, DaemonProcess.processorCount))
   }
@@ -32,11 +34,22 @@ final class Daemon {
   func serve() {
     do throws(Errno) {
       try control.start()
+      try audit.start()
       // A few more than there are processors: what waits for the disk must not stop the rest.
       try session.serve(threads: loopThreads + 6, idle: loopThreads)
     } catch {
       DaemonProcess.complain("sandboxfs-view: the connection has failed: \(error.message)")
+      audit.flush()
       DaemonProcess.exit(1)
+    }
+    audit.flush()
+  }
+
+  private static func log(_ container: borrowing Descriptor) throws(StartError) -> AuditLogFile {
+    do throws(Errno) {
+      return try AuditLogFile(container)
+    } catch {
+      throw StartError("cannot open the audit log", error)
     }
   }
 

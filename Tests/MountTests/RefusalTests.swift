@@ -137,6 +137,35 @@ private let refusals: [Refusal] = [
     }
   }
 
+  @Test func writesEachRefusalIntoTheLogOnce() throws {
+    try withMountingScene { scene in
+      try scene.mount()
+      let view = scene.target
+      expectFails(EPERM, "removing Documents") { rmdir("\(view)/Documents") }
+      expectFails(EACCES, "creating") { opens("\(view)/a \"b\"\u{e9}\n", O_CREAT | O_WRONLY) }
+      expectFails(EPERM, "renaming") { rename("\(view)/tmp", "\(view)/Documents/x") }
+      for _ in 0..<200 { _ = opens("\(view)/again", O_CREAT | O_WRONLY) }
+      expectFails(ENOENT, "looking up what is not there is no refusal") {
+        opens("\(view)/tmp/none", O_RDONLY)
+      }
+      try scene.unmount()
+      let records = try scene.log()
+      let first = try #require(records.first)
+      #expect(first["operation"] == "remove")
+      #expect(first["path"] == "/Documents")
+      #expect(first["result"] == "EPERM")
+      #expect(first["rule"] == "built-in:structural")
+      #expect(first["pid"] == String(getpid()))
+      #expect(first["uid"] == "0")
+      #expect(records[1]["path"] == "/a \"b\"\u{c3}\u{a9}\n", "bytes survive as Latin-1")
+      #expect(records[2]["path"] == "/tmp")
+      #expect(records[2]["path2"] == "/Documents/x")
+      let repeats = records[3...].map { Int($0["count"] ?? "1") ?? 0 }
+      #expect(records[3...].allSatisfy { $0["path"] == "/again" })
+      #expect(repeats.reduce(0, +) == 200)
+    }
+  }
+
   @Test func hidesWhatIsHidden() throws {
     try withMountingScene { scene in
       let text = "/ read\n/Documents read write\n/Documents/*.key hidden\n/tmp read write\n"
@@ -167,6 +196,22 @@ private let refusals: [Refusal] = [
 }
 
 extension MountingScene {
+  /// The records of the container's log; it is whole once the daemon has ended.
+  func log() throws -> [[String: String]] {
+    let path = container + "/log"
+    var text: [UInt8] = []
+    for _ in 0..<200 {
+      text = try Descriptor.open(path, O_RDONLY).readToEnd(atMost: 1 << 22)
+      if flock(try Descriptor.open(container + "/lock", O_RDWR).rawValue, LOCK_EX | LOCK_NB) == 0 {
+        break
+      }
+      usleep(10_000)
+    }
+    return text.split(separator: 10).compactMap { line in
+      flatObject(Array(line))?.mapValues { String(decoding: $0, as: UTF8.self) }
+    }
+  }
+
   /// Mounts with other rules than the scene's own.
   func mount(rules: String) throws {
     var configuration = configuration

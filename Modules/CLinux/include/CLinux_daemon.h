@@ -35,3 +35,10 @@ void clinux_leave_session(void);
 
 /// _exit(2).
 _Noreturn void clinux_exit(int status);
+
+/// The name of a process, at most 15 bytes and a NUL; its length, 0 if it is gone. `pid` may be a
+/// thread's and becomes its process's.
+int clinux_command_name(int *pid, char name[16]);
+
+/// The time as RFC 3339 in UTC with milliseconds, such as 2026-11-30T02:45:43.123Z; its length.
+int clinux_format_time(int64_t seconds, int64_t nanoseconds, char text[32]);

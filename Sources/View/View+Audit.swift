@@ -1,0 +1,129 @@
+// From a verdict to an errno, by way of the log: the one place where anything is refused.
+import FuseKit
+import LinuxKit
+import Policy
+
+/// What a request wants, as the log tells it.
+struct Inquiry {
+  let request: Request
+  let operation: Operation
+  let subject: Subject
+  let second: Subject?
+
+  init(
+    _ request: Request, _ operation: Operation, _ subject: Subject, second: Subject? = nil
+  ) {
+    self.request = request
+    self.operation = operation
+    self.subject = subject
+    self.second = second
+  }
+}
+
+/// A path: a node, or a name below one.
+struct Subject {
+  let node: NodeIndex
+  let name: Name?
+
+  init(_ node: NodeIndex, _ name: Name? = nil) {
+    self.node = node
+    self.name = name
+  }
+}
+
+extension ViewFileSystem {
+  /// Throws the errno of a refusal, once it is in the log.
+  @inline(__always)
+  func require(_ verdict: Verdict, in zone: ZoneID, _ inquiry: Inquiry) throws(Errno) {
+    guard let denial = verdict.denial else {
+      if policy.logsWhatIsAllowed { logAllowed(verdict, zone, inquiry) }
+      return
+    }
+    throw refuse(denial, verdict.rule, zone, inquiry)
+  }
+
+  /// Throws ENOENT for what is hidden, which is no refusal and not logged.
+  @inline(__always)
+  func requireVisible(_ zone: ZoneID) throws(Errno) {
+    if policy.decide(.lookup, in: zone, kind: .file).denial != nil { throw .noEntry }
+  }
+
+  @inline(never)
+  private func refuse(
+    _ denial: Denial, _ rule: RuleID, _ zone: ZoneID, _ inquiry: Inquiry
+  ) -> Errno {
+    let error = Errno(denial)
+    if denial != .notFound && policy.attributes(of: zone).audit != .silent {
+      log(error.code, rule, inquiry)
+    }
+    return error
+  }
+
+  @inline(never)
+  private func logAllowed(_ verdict: Verdict, _ zone: ZoneID, _ inquiry: Inquiry) {
+    guard policy.attributes(of: zone).audit == .everything else { return }
+    log(0, verdict.rule, inquiry)
+  }
+
+  private func log(_ code: CInt, _ rule: RuleID, _ inquiry: Inquiry) {
+    guard let scratch = try? ThreadScratch.current() else { return }
+    let command = scratch.name(ScratchName.command)
+    let caller = processOfThread(inquiry.request.pid, nameInto: command)
+    let path = nodes.path(of: inquiry.subject, into: scratch.path(0), limit: AuditRecord.pathLimit)
+    var second: (start: UnsafeMutableRawPointer, count: Int) = (scratch.path(1), 0)
+    if let subject = inquiry.second {
+      second = nodes.path(of: subject, into: scratch.path(1), limit: AuditRecord.pathLimit)
+    }
+    let now = WallTime.now
+    audit.add(
+      AuditRecord(
+        seconds: now.seconds, nanoseconds: now.nanoseconds, process: caller.process,
+        uid: inquiry.request.uid, operation: inquiry.operation, code: code, rule: rule,
+        commandCount: UInt16(caller.nameCount), pathCount: UInt16(path.count),
+        secondPathCount: UInt16(second.count)),
+      command: command, path: path.start, secondPath: second.start)
+  }
+}
+
+extension NodeTable {
+  /// Writes a path of the view at the end of `buffer`; where it begins and how long it is.
+  ///
+  /// Of a path longer than `limit` bytes only the end is written. A node without a name is shown
+  /// by what it was: nothing.
+  func path(
+    of subject: Subject, into buffer: UnsafeMutableRawPointer, limit: Int
+  ) -> (start: UnsafeMutableRawPointer, count: Int) {
+    var start = limit
+    lock.lock()
+    defer { lock.unlock() }
+    if let name = subject.name { prepend(name.cString, name.count, buffer, &start) }
+    var index = subject.node
+    var name: [256 of CChar] = .init(repeating: 0)
+    while index != NodeTable.root && record(index).pointee.parent != 0 && start > 0 {
+      withUnsafeMutableBytes(of: &name) { bytes in
+        let text = bytes.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: CChar.self)
+        let count = names.copy(record(index).pointee.name, to: text)
+        prepend(text, count, buffer, &start)
+      }
+      index = record(index).pointee.parent
+    }
+    if start == limit {
+      start -= 1
+      buffer.storeBytes(of: UInt8(ascii: "/"), toByteOffset: start, as: UInt8.self)
+    }
+    return (buffer + start, limit - start)
+  }
+
+  /// Writes a slash and a name before what is there, as much of their end as there is room for.
+  private func prepend(
+    _ name: UnsafePointer<CChar>, _ count: Int, _ buffer: UnsafeMutableRawPointer,
+    _ start: inout Int
+  ) {
+    let kept = min(count, start)
+    start -= kept
+    (buffer + start).copyMemory(from: name + (count - kept), byteCount: kept)
+    guard start > 0 else { return }
+    start -= 1
+    buffer.storeBytes(of: UInt8(ascii: "/"), toByteOffset: start, as: UInt8.self)
+  }
+}
