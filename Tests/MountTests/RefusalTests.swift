@@ -198,18 +198,17 @@ private let refusals: [Refusal] = [
 extension MountingScene {
   /// The records of the container's log; it is whole once the daemon has ended.
   func log() throws -> [[String: String]] {
-    let path = container + "/log"
-    var text: [UInt8] = []
-    for _ in 0..<200 {
-      text = try Descriptor.open(path, O_RDONLY).readToEnd(atMost: 1 << 22)
-      if flock(try Descriptor.open(container + "/lock", O_RDWR).rawValue, LOCK_EX | LOCK_NB) == 0 {
-        break
-      }
-      usleep(10_000)
-    }
+    for _ in 0..<1000 where try isServed() { usleep(10_000) }
+    let text = try Descriptor.open(container + "/log", O_RDONLY).readToEnd(atMost: 1 << 22)
     return text.split(separator: 10).compactMap { line in
       flatObject(Array(line))?.mapValues { String(decoding: $0, as: UTF8.self) }
     }
+  }
+
+  /// Whether a daemon has the container's lock.
+  private func isServed() throws -> Bool {
+    let lock = try Descriptor.open(container + "/lock", O_RDWR)
+    return (try? lock.lockWithoutWaiting()) == nil
   }
 
   /// Mounts with other rules than the scene's own.
