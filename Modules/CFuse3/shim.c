@@ -82,7 +82,8 @@ static ssize_t transport_read(int device, void *buffer, size_t size, void *user)
 
 static ssize_t transport_writev(int device, struct iovec *parts, int count, void *user) {
   struct cfuse_context *context = user;
-  if (__builtin_expect(context->init_answered, 1) || count != 2) return writev(device, parts, count);
+  if (__builtin_expect(context->init_answered, 1) || count != 2)
+    return writev(device, parts, count);
   struct out_header *header = parts[0].iov_base;
   if (header->unique != context->init_request || header->error != 0 ||
       parts[1].iov_len != sizeof(struct init_out))
@@ -105,7 +106,8 @@ static ssize_t transport_splice(int from, off_t *from_offset, int to, off_t *to_
   return splice(from, from_offset, to, to_offset, length, flags);
 }
 
-struct fuse_session *cfuse_session_new(const char *option, const struct fuse_lowlevel_ops *operations,
+struct fuse_session *cfuse_session_new(const char *option,
+                                       const struct fuse_lowlevel_ops *operations,
                                        struct cfuse_context *context) {
   char *arguments[] = {(char *)"sandboxfs-view", (char *)"-o", (char *)option, NULL};
   struct fuse_args args = FUSE_ARGS_INIT(option[0] ? 3 : 1, arguments);

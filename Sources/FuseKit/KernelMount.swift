@@ -1,5 +1,4 @@
 // Mounting /dev/fuse by mount(2), for a process with CAP_SYS_ADMIN.
-internal import CLinux
 internal import Glibc
 public import LinuxKit
 
@@ -19,10 +18,8 @@ public enum KernelMount {
     let options =
       "fd=\(device.rawValue),rootmode=40000,user_id=0,group_id=0,default_permissions,allow_other"
     let always = UInt64(MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    let result = clinux_mount(
-      source.map { CChar(bitPattern: $0) } + [0], target.map { CChar(bitPattern: $0) } + [0], type,
-      UInt(always | flags), options)
-    if result != 0 { throw Errno.last }
+    try mountFileSystem(
+      type, source: source, target: target, flags: always | flags, options: options)
     return device
   }
 }

@@ -1,5 +1,6 @@
 // The notes in libmount's table that make root's umount(8) call umount.sandboxfs: without them, it
-// would find the bundle in its way, and `umount -R` would take the bundle from a view that is in use.
+// would find the bundle in its way, and `umount -R` would take the bundle from a view that is in
+// use.
 internal import CMount
 internal import LinuxKit
 internal import Paths

@@ -1,7 +1,7 @@
 // The binary form, `bplist00`: objects, a table of their offsets, and a trailer.
 //
-// Objects refer to each other by number, so a few bytes can stand for a list without end, or for one
-// of 2^60 elements: depth, the number of values and their bytes are bounded.
+// Objects refer to each other by number, so a few bytes can stand for a list without end, or for
+// one of 2^60 elements: depth, the number of values and their bytes are bounded.
 
 extension PropertyList {
   /// How many values a binary list may stand for, and how many bytes in all.

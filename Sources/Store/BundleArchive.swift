@@ -186,7 +186,8 @@ struct BundleArchive: ~Copyable {
 
   // MARK: libarchive
 
-  /// The raw bytes of a name; where libarchive can't give them outside of a UTF-8 locale, the UTF-8.
+  /// The raw bytes of a name; where libarchive can't give them outside of a UTF-8 locale, the
+  /// UTF-8.
   private static func bytes(
     _ raw: UnsafePointer<CChar>?, _ utf8: @autoclosure () -> UnsafePointer<CChar>?
   ) -> [UInt8]? {

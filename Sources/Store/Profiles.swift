@@ -50,7 +50,7 @@ struct Profiles {
   }
 
   /// The profile that is named, from the settings or as it was shipped.
-  private func shipped(named name: String) throws(StoreError) -> ProfileSource {
+  func shipped(named name: String) throws(StoreError) -> ProfileSource {
     let file = name + Self.suffix
     if let text = try first("profiles", file) {
       return ProfileSource(rank: .shipped, name: Array(file.utf8), text: text)

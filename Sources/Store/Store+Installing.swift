@@ -171,6 +171,8 @@ extension Store {
     guard Profiles.isName(profile) else {
       throw StoreError(.usage, "'\(Array(profile.utf8).printable)' is no name of a profile")
     }
+    // One that is not there would keep every view of the container from being mounted.
+    _ = try Profiles(settings: location.settings).shipped(named: profile)
     let now = currentSeconds()
     return ContainerRecord(
       identifier: information.identifier, ownerUID: owner.uid, ownerGID: owner.gid,

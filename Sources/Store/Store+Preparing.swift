@@ -47,8 +47,8 @@ extension Store {
     guard isAcceptable else {
       throw StoreError(
         .failed,
-        "\(container.identifier) belongs to uid \(owner.uid), which can't be right here: its record "
-          + "comes from another host")
+        "\(container.identifier) belongs to uid \(owner.uid), which can't be right here: its "
+          + "record comes from another host")
     }
   }
 

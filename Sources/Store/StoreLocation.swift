@@ -40,14 +40,20 @@ public struct StoreLocation: Equatable, Sendable {
       throw StoreError(.usage, "the path of the store is empty")
     }
     let chosen = explicit ?? absolute("SANDBOXFS_STORE")
-    if uid == 0 {
-      return StoreLocation(store: chosen ?? Array("/var/lib/sandboxfs".utf8))
-    }
+    let store = if let chosen { chosen } else { try usualStore(of: uid) }
+    if uid == 0 { return StoreLocation(store: store) }
     let settings = try base("XDG_CONFIG_HOME", else: "/.config", of: uid)
-    if let chosen { return StoreLocation(store: chosen, settings: [settings, hostSettings]) }
-    return StoreLocation(
-      store: try base("XDG_DATA_HOME", else: "/.local/share", of: uid),
-      settings: [settings, hostSettings])
+    return StoreLocation(store: store, settings: [settings, hostSettings])
+  }
+
+  /// The store of this process's user where neither an option nor a variable says another.
+  public static func usualStore() throws(StoreError) -> [UInt8] {
+    try usualStore(of: effectiveUID())
+  }
+
+  private static func usualStore(of uid: UInt32) throws(StoreError) -> [UInt8] {
+    if uid == 0 { return Array("/var/lib/sandboxfs".utf8) }
+    return try base("XDG_DATA_HOME", else: "/.local/share", of: uid)
   }
 
   /// Our directory below one of the XDG specification's.

@@ -1,7 +1,8 @@
 // The host's register of the uids that containers have: one line each, never changed or removed.
 //
 // A line says `UID IDENTIFIER INODE BIRTH`, the last two being the container's directory's. They
-// stay when a store is moved and are others when it is copied, which is how a copied store is known.
+// stay when a store is moved and are others when it is copied, which is how a copied store is
+// known.
 internal import Glibc
 internal import LinuxKit
 internal import Paths

@@ -58,7 +58,8 @@ extension ViewFileSystem {
         policy.decide(.write, in: zone, kind: kind), in: zone,
         Inquiry(request, .write, Subject(index)))
     }
-    // What a write or truncation implies, such as the time of modification, is no change of its own.
+    // What a write or truncation implies, such as the time of modification, is no change of its
+    // own.
     if !changes.isDisjoint(with: [.mode, .uid, .gid, .accessTime, .modificationTime]) {
       try require(
         policy.decide(.setattr, in: zone, kind: kind), in: zone,

@@ -1,8 +1,8 @@
 // The file system of one view: each operation is a decision of the policy, a system call on the
 // backing store, and an answer.
 //
-// This file is the table of contents: one line an opcode, and what they share. The operations are in
-// the files beside it, by what they act on.
+// This file is the table of contents: one line an opcode, and what they share. The operations are
+// in the files beside it, by what they act on.
 public import Containers
 public import FuseKit
 public import LinuxKit

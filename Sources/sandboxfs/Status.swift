@@ -27,7 +27,7 @@ let statusSubcommand = Subcommand(
   if arguments.has(json) {
     try Output.write(JSON.array(views.map(object)).document)
   } else if views.isEmpty {
-    try Output.write("no view is mounted\n")
+    try Output.write("no view\(wanted.isEmpty ? "" : " of what was named") is mounted\n")
   } else {
     try Output.write(table(views).text)
   }

@@ -18,8 +18,14 @@ struct Subcommand: Sendable {
 
 /// All subcommands, in the order of help.
 let subcommands: [Subcommand] = [
+  installSubcommand,
+  uninstallSubcommand,
+  listSubcommand,
+  infoSubcommand,
+  mountSubcommand,
   unmountSubcommand,
   statusSubcommand,
+  runSubcommand,
   completionSubcommand,
   helpSubcommand,
   versionSubcommand,

@@ -15,8 +15,8 @@ let unmountSubcommand = Subcommand(
     name: "unmount", summary: "Unmounts views, by directory or by app.",
     examples: ["sandboxfs unmount /srv/notes", "sandboxfs unmount com.example.Notes"],
     discussion: [
-      "An argument with a slash in it is a directory. Any other is an app, of which every view in "
-        + "the caller's mount namespace is unmounted."
+      "An argument that could be an identifier is an app, of which every view in the caller's "
+        + "mount namespace is unmounted. Any other, such as one with a slash, is a directory."
     ],
     positionals: [Positional("DIRECTORY|APP", .app, .atLeastOne)], options: [lazy, force],
     exitStatuses: plainStatuses)
@@ -33,7 +33,7 @@ let unmountSubcommand = Subcommand(
 /// What an argument means: the last mount of an app goes first, since the others are binds of the
 /// first.
 private func targets(_ argument: [UInt8]) throws -> [[UInt8]] {
-  if argument.contains(UInt8(ascii: "/")) { return [argument] }
+  if BundleIdentifier(bytes: argument) == nil { return [argument] }
   let views = try ViewMounts.list().filter { $0.identifier == argument }
   guard !views.isEmpty else {
     throw Failure(

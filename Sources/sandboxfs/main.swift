@@ -2,8 +2,10 @@
 
 internal import Arguments
 internal import Glibc
+internal import Launch
 internal import LinuxKit
 internal import Mounting
+internal import Store
 
 /// Runs what the arguments ask for; the exit status.
 func perform(_ arguments: [[UInt8]]) -> Int32 {
@@ -33,14 +35,25 @@ private func perform(_ command: Command, _ parsed: ParsedArguments) -> Int32 {
     return subcommand.usageStatus
   } catch {
     complain("sandboxfs \(command.name): \(line(about: error))")
-    return subcommand.failureStatus
+    return status(of: error, in: subcommand)
+  }
+}
+
+/// The exit status that says an error.
+private func status(of error: any Error, in subcommand: Subcommand) -> Int32 {
+  switch error {
+  case let error as LaunchError: error.exitStatus
+  case let error as StoreError where error.kind == .usage: subcommand.usageStatus
+  default: subcommand.failureStatus
   }
 }
 
 /// What an error says to a person.
 private func line(about error: any Error) -> String {
   switch error {
+  case let error as StoreError: error.message
   case let error as MountError: error.message
+  case let error as LaunchError: error.message
   case let error as Errno: error.message
   default: "\(error)"
   }

@@ -13,7 +13,7 @@ private let arrows: [String: Set<String>] = [
   // Edge: each is the only door to what it names.
   "LinuxKit": ["CLinux"],
   "FuseKit": ["CFuse3", "LinuxKit"],
-  "Store": ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit"],
+  "Store": ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "CArchive"],
   "View": ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit"],
   "Mounting": ["Paths", "Containers", "LinuxKit", "Store", "CMount"],
   "Launch": ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting"],

@@ -31,7 +31,8 @@ struct cfuse_context {
 };
 
 /// A session over `operations`, or NULL. `option` is one -o string.
-struct fuse_session *cfuse_session_new(const char *option, const struct fuse_lowlevel_ops *operations,
+struct fuse_session *cfuse_session_new(const char *option,
+                                       const struct fuse_lowlevel_ops *operations,
                                        struct cfuse_context *context);
 /// Puts our transport between libfuse and the mounted session's descriptor. 0 or -errno.
 int cfuse_session_install_transport(struct fuse_session *session, struct cfuse_context *context);

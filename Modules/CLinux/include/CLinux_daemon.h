@@ -17,7 +17,8 @@ int clinux_lock(int descriptor);
 /// on failure.
 int clinux_listen(const char *path);
 
-/// Accepts a connection whose reads and writes end after `timeout_ms`; says who is at the other end.
+/// Accepts a connection whose reads and writes end after `timeout_ms`; says who is at the other
+/// end.
 /// -1 and errno on failure.
 int clinux_accept(int listener, int timeout_ms, uid_t *uid);
 

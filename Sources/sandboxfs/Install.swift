@@ -1,0 +1,38 @@
+// `sandboxfs install BUNDLE`.
+
+internal import Arguments
+internal import Store
+
+private let owner = Option(
+  "owner", value: "USER",
+  summary: "who owns the container's data, instead of a user of its own; for root's store")
+private let profile = Option(
+  "profile", value: "NAME", summary: "the profile that holds, such as ios; else default")
+
+let installSubcommand = Subcommand(
+  command: Command(
+    name: "install", summary: "Installs an app, or a new version of one.",
+    examples: [
+      "sandboxfs install /usr/lib/GNUstep/Applications/TextEdit.app",
+      "sandboxfs install Notes.ipa",
+    ],
+    discussion: [
+      "BUNDLE is the directory of a GNUstep, iOS or macOS bundle, or an .ipa. It is copied into a "
+        + "new container; if there is one of the same identifier, its bundle is exchanged and its "
+        + "data is kept. It happens as a whole or not at all."
+    ],
+    positionals: [Positional("BUNDLE", .file)], options: [owner, profile],
+    exitStatuses: plainStatuses)
+) { arguments in
+  let options = InstallOptions(
+    owner: arguments.value(owner),
+    profileName: arguments.value(profile).map { String(decoding: $0, as: UTF8.self) })
+  let store = try Store.openOrCreate(try location(arguments))
+  let report = try store.install(from: arguments.positionals[0], options: options)
+  for warning in report.warnings { complain("sandboxfs install: warning: \(warning)") }
+  let version = report.version.isEmpty ? "" : " " + report.version.shown
+  try Output.write(
+    "\(report.isUpdate ? "updated" : "installed") \(report.identifier) "
+      + "(\(report.name.shown)\(version))\n")
+  return 0
+}

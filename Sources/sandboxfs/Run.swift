@@ -1,0 +1,48 @@
+// `sandboxfs run APP [-- COMMAND [ARG...]]`.
+
+internal import Arguments
+internal import Launch
+internal import LinuxKit
+internal import Paths
+internal import Store
+
+private let allow = Option(
+  "allow", value: "WHAT", .oneOf(Allowance.allCases.map(\.rawValue).sorted()),
+  summary: "let it reach something outside, by name; may be repeated")
+
+let runSubcommand = Subcommand(
+  command: Command(
+    name: "run", summary: "Runs an app, or a command, inside of the app's container.",
+    examples: [
+      "sandboxfs run com.example.Notes", "sandboxfs run com.example.Notes -- ls -la",
+      "sandboxfs run --allow x11 org.gnustep.TextEdit",
+    ],
+    discussion: [
+      "The view is the home directory, /home/app, and the working directory. Besides it the "
+        + "command sees the system's programs and libraries, read-only, and nothing else. Without "
+        + "a command the bundle's executable is run."
+    ],
+    positionals: [Positional("APP", .app)], rest: "COMMAND [ARG...]", options: [allow],
+    exitStatuses: [
+      ExitStatus("125", "sandboxfs itself failed, and one line says why"),
+      ExitStatus("126", "the command is there and can't be executed"),
+      ExitStatus("127", "the command is not there"),
+      ExitStatus("128+N", "signal N ended it"),
+      ExitStatus("else", "the command ended with it"),
+    ]),
+  usageStatus: 125, failureStatus: 125
+) { arguments in
+  if let rest = arguments.rest, rest.isEmpty {
+    throw UsageError("sandboxfs run", "COMMAND is missing behind '--'")
+  }
+  let container = try container(arguments.positionals[0], arguments)
+  var options = RunOptions(
+    environment: callersEnvironment(), defaultStore: try StoreLocation.usualStore())
+  options.allowed = Set(
+    arguments.values(allow).compactMap { Allowance(rawValue: String(decoding: $0, as: UTF8.self)) })
+  let outcome = try Launch.run(
+    container.directory.descriptor, container.record, try configuration(of: container),
+    command: arguments.rest ?? [], options)
+  for remark in outcome.remarks { complain("sandboxfs run: \(remark)") }
+  return outcome.status
+}
