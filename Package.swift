@@ -83,7 +83,8 @@ let package = Package(
     tests("ArgumentsTests", ["Paths", "Arguments"]),
     tests("LinuxKitTests", ["LinuxKit"]),
     tests(
-      "StoreTests", ["Paths", "Containers", "PropertyLists", "LinuxKit", "Store", "TestSupport"]),
+      "StoreTests",
+      ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Store", "TestSupport"]),
     tests("ViewTests", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit", "View"]),
     tests(
       "MountTests",

@@ -1,6 +1,13 @@
 // A path or a word as bytes, on its way to the kernel.
 
 extension [UInt8] {
+  /// The bytes of a C string, which may be no UTF-8.
+  public init(cString: UnsafePointer<CChar>) {
+    var end = cString
+    while end.pointee != 0 { end += 1 }
+    self = UnsafeBufferPointer(start: cString, count: end - cString).map(UInt8.init(bitPattern:))
+  }
+
   /// Calls `body` with these bytes and a NUL behind them; throws EINVAL if there is one inside.
   public func withCPath<Result>(
     _ body: (UnsafePointer<CChar>) throws(Errno) -> Result

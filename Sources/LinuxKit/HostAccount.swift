@@ -44,9 +44,8 @@ public struct HostAccount: Equatable, Sendable {
       var found: UnsafeMutablePointer<passwd>?
       let code = call(&entry, buffer, size, &found)
       guard let found else { return (code, nil) }
-      let home = found.pointee.pw_dir.map { String(cString: $0) } ?? ""
-      let account = HostAccount(
-        uid: found.pointee.pw_uid, gid: found.pointee.pw_gid, home: Array(home.utf8))
+      let home = found.pointee.pw_dir.map { [UInt8](cString: $0) } ?? []
+      let account = HostAccount(uid: found.pointee.pw_uid, gid: found.pointee.pw_gid, home: home)
       return (code, account)
     }
   }

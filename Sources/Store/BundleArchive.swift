@@ -141,21 +141,22 @@ struct BundleArchive: ~Copyable {
   private mutating func unpackFile(
     _ entry: OpaquePointer, _ name: [UInt8], _ path: [UInt8], _ place: borrowing Walker
   ) throws(StoreError) {
-    let byteCount = archive_entry_size_is_set(entry) != 0 ? archive_entry_size(entry) : bytesLeft
-    guard byteCount >= 0, byteCount <= bytesLeft else {
+    let byteCount = archive_entry_size(entry)
+    guard archive_entry_size_is_set(entry) != 0, byteCount >= 0 else { throw broken() }
+    guard byteCount <= bytesLeft else {
       throw StoreError(
         .failed, "\(path.printable): not enough space in the store: free some, install again")
     }
     let file = try writer.createFile(
       name, permissions: UInt32(archive_entry_perm(entry)), in: place, shownAs: path)
     let seconds = archive_entry_mtime(entry)
-    let written = try copyData(to: file, atMost: byteCount, path)
+    let written = try copyData(to: file, exactly: byteCount, path)
     bytesLeft -= written
     try BundleWriter.writing(path) { () throws(Errno) in try file.setModified(seconds: seconds) }
   }
 
   private func copyData(
-    to file: borrowing Descriptor, atMost limit: Int64, _ path: [UInt8]
+    to file: borrowing Descriptor, exactly limit: Int64, _ path: [UInt8]
   ) throws(StoreError) -> Int64 {
     var buffer = [UInt8](repeating: 0, count: 128 << 10)
     var written: Int64 = 0
@@ -163,7 +164,7 @@ struct BundleArchive: ~Copyable {
       let count = buffer.withUnsafeMutableBytes {
         archive_read_data(archive, $0.baseAddress, $0.count)
       }
-      if count == 0 { return written }
+      if count == 0 { break }
       guard count > 0 else { throw broken() }
       written += Int64(count)
       guard written <= limit else {
@@ -172,6 +173,10 @@ struct BundleArchive: ~Copyable {
       let chunk = Array(buffer.prefix(count))
       try BundleWriter.writing(path) { () throws(Errno) in try file.writeAll(chunk) }
     }
+    guard written == limit else {
+      throw StoreError(.failed, "\(shown): \(path.printable) is smaller than the archive says")
+    }
+    return written
   }
 
   private mutating func unpackLink(
@@ -191,7 +196,7 @@ struct BundleArchive: ~Copyable {
   private static func bytes(
     _ raw: UnsafePointer<CChar>?, _ utf8: @autoclosure () -> UnsafePointer<CChar>?
   ) -> [UInt8]? {
-    (raw ?? utf8()).map { Array(String(cString: $0).utf8) }
+    (raw ?? utf8()).map { Array(cString: $0) }
   }
 
   private func broken() -> StoreError {

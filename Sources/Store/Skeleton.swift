@@ -107,14 +107,20 @@ struct Skeleton {
 
   /// A container's data, where nothing is mounted.
   static func data(of container: borrowing Walker) throws(StoreError) -> Walker {
+    try refuseMountPoint(in: container)
+    return try saying("the container's data") { () throws(Errno) in
+      try container.enter(ContainerLayout.data.utf8)
+    }
+  }
+
+  /// Refuses data that is a mount point; whether it is there does not matter.
+  static func refuseMountPoint(in container: borrowing Walker) throws(StoreError) {
     do throws(Errno) {
-      return try container.enter(ContainerLayout.data.utf8)
+      _ = try container.enter(ContainerLayout.data.utf8)
     } catch {
-      if error == .crossDevice {
-        throw StoreError(
-          .failed, "the container's data is a mount point: mount the whole store there instead")
-      }
-      throw StoreError("the container's data", error)
+      guard error == .crossDevice else { return }
+      throw StoreError(
+        .failed, "the container's data is a mount point: mount the whole store there instead")
     }
   }
 

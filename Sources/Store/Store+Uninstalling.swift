@@ -39,7 +39,7 @@ extension Store {
     let lock = try Container.lockAgainstMounting(
       directory, identifier, containerPath(identifier))
     // A mount inside would be found only half way through.
-    _ = try? Skeleton.data(of: directory)
+    try Skeleton.refuseMountPoint(in: directory)
     try saying(containerPath(identifier)) { () throws(Errno) in
       try containers.rename(
         identifier.bytes, to: staging, as: Self.stagedContainer.utf8, .exclusive)
