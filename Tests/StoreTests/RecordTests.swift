@@ -230,11 +230,17 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
   func absent() throws {
     try withStore { store, path in
       let bundle = try SampleBundle.flat(in: path)
-      let identifier = try store.install(
-        from: bytes(bundle.path), options: InstallOptions(profileName: "strict")
-      ).identifier
+      let wanted = "no profile 'strict'"
+      let options = InstallOptions(profileName: "strict")
       #expect(
-        message { _ = try layers(store, identifier) }?.contains("no profile 'strict'") == true)
+        message { _ = try store.install(from: bytes(bundle.path), options: options) }?.contains(
+          wanted) == true)
+      let settings = try SampleBundle("settings", in: path)
+      try settings.write(bytes("/x read\n"), to: "profiles/strict.profile")
+      let identifier = try store.install(from: bytes(bundle.path), options: options).identifier
+      unlink(settings.path + "/profiles/strict.profile")
+      #expect(
+        message { _ = try layers(store, identifier) }?.contains(wanted) == true)
     }
   }
 }
