@@ -21,7 +21,7 @@ public enum Launch {
     let directory = try RunDirectory(environment: options.environment)
     directory.sweep()
     let name = viewName(of: container, record, options)
-    let lease = try ViewLease(container, configuration, named: name, in: directory)
+    let lease = try ViewLease(container, configuration, named: name, in: directory, signals)
     let result = Result { () throws(LaunchError) in
       try run(request, view: lease.path, daemon: lease.daemon, stage: directory.stage, signals)
     }

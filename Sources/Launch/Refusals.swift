@@ -7,6 +7,12 @@ internal import Paths
 let daemonDied = LaunchError(
   .ours, "the view's daemon has died, so the program was killed; start it again")
 
+/// Bubblewrap ended before the program began; what it could not do, it has said itself.
+let bubblewrapFailed = LaunchError(
+  .ours,
+  "bubblewrap could not set up the container, for the reason that it gives above; "
+    + "it must be 0.8.0 or newer")
+
 /// Bubblewrap's path.
 ///
 /// It is never looked for along a path of the caller's: root would run it too.

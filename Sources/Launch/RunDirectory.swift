@@ -98,6 +98,22 @@ struct RunDirectory: ~Copyable {
     }
   }
 
+  /// Waits for a view's gate, unless a signal comes.
+  func waitForGate(
+    of name: [UInt8], _ signals: borrowing BlockedSignals
+  ) throws(LaunchError) -> Descriptor {
+    do throws(Errno) {
+      let gate = try openLock(.gate, of: name)
+      while try !gate.tryLock(.exclusive) {
+        try signals.wait(milliseconds: 20)
+        if signals.take() != nil { throw Errno(EINTR) }
+      }
+      return gate
+    } catch {
+      throw LaunchError(.ours, "cannot lock the view of \(name.printable): \(error.message)")
+    }
+  }
+
   /// What a lock file is for.
   enum LockKind: String {
     /// Held alone while the view is being mounted or unmounted.

@@ -36,38 +36,42 @@ struct RunningSandbox: ~Copyable {
     _ signals: borrowing BlockedSignals, _ daemon: borrowing ProcessHandle
   ) throws(LaunchError) -> Int32 {
     var watch = Watch()
+    let status: Int32
+    let isSetUp: Bool
     do throws(Errno) {
       while try watch.step(process, report.reading, signals, daemon) {}
-      let status = try process.wait()
+      status = try process.wait()
       try watch.finish(report.reading)
-      if watch.daemonDied { throw Errno.notConnected }
-      if let exitStatus = watch.report.exitStatus { return exitStatus }
-      return try endWithoutReport(status)
+      // Bubblewrap takes the byte when all is set up.
+      isSetUp = try gate.reading.readSome(atMost: 1).isEmpty
     } catch {
-      throw watch.daemonDied
-        ? daemonDied : LaunchError(.ours, "cannot wait for the program: \(error.message)")
+      throw LaunchError(.ours, "cannot wait for the program: \(error.message)")
     }
-  }
-
-  /// The program was not executed, or bubblewrap was killed.
-  private borrowing func endWithoutReport(_ status: Int32) throws(Errno) -> Int32 {
+    if watch.daemonDied { throw daemonDied }
+    if let exitStatus = watch.report.exitStatus { return exitStatus }
+    // It was killed, and what it started with it.
     if status > 128 { return status }
-    // Bubblewrap takes the byte when all is set up.
-    let isSetUp = try gate.reading.readSome(atMost: 1).isEmpty
-    return isSetUp ? LaunchError.Kind.notExecutable.rawValue : LaunchError.Kind.ours.rawValue
+    guard isSetUp else { throw bubblewrapFailed }
+    // It has said why the program could not be executed.
+    return LaunchError.Kind.notExecutable.rawValue
   }
 }
 
 /// What one watches until the end.
-private struct Watch {
-  var report = BubblewrapReport()
-  var daemonDied = false
+private struct Watch: ~Copyable {
+  private(set) var report = BubblewrapReport()
+  private(set) var daemonDied = false
   private var isReportOpen = true
+  /// The first process inside; it ends after all others.
+  private var first: ProcessHandle?
   /// Signals that came before there was a program to take them.
   private var waiting: [Int32] = []
 
   /// How often one looks whether the program is there to take a signal.
   private static let patienceMilliseconds: Int32 = 5
+
+  /// How long the kernel may take to end what is left.
+  private static let lastMilliseconds: Int32 = 10_000
 
   /// Waits for the next thing to happen; false at the end.
   mutating func step(
@@ -94,14 +98,15 @@ private struct Watch {
   /// After bubblewrap's end: what it still said, and the end of what it started.
   mutating func finish(_ pipe: borrowing Descriptor) throws(Errno) {
     while isReportOpen { try readReport(pipe) }
-    guard let first = report.firstProcess, let handle = ProcessHandle(pid: first) else { return }
-    _ = handle.waitForEnd(milliseconds: 10_000)
+    _ = first?.waitForEnd(milliseconds: Self.lastMilliseconds)
   }
 
   private mutating func readReport(_ pipe: borrowing Descriptor) throws(Errno) {
     let bytes = try pipe.readSome()
     report.take(bytes)
     isReportOpen = !bytes.isEmpty
+    // Bubblewrap has not waited for it yet, so the number is still its own.
+    if first == nil, let number = report.firstProcess { first = ProcessHandle(pid: number) }
   }
 
   /// Signals go to the group of the program, which the first process inside leads.

@@ -20,9 +20,9 @@ struct ViewLease: ~Copyable {
   /// Mounts the view if no other run has, and joins those who use it.
   init(
     _ container: borrowing Descriptor, _ configuration: ViewConfiguration, named name: [UInt8],
-    in directory: borrowing RunDirectory
+    in directory: borrowing RunDirectory, _ signals: borrowing BlockedSignals
   ) throws(LaunchError) {
-    let gate = try directory.lock(.gate, .exclusive, of: name)
+    let gate = try directory.waitForGate(of: name, signals)
     let view: (path: [UInt8], daemon: Int32)
     do throws(MountError) {
       view = try mountedView(container, configuration, named: name, in: directory)

@@ -28,6 +28,20 @@ public enum StandardStream: CInt, Sendable {
     return strcmp(kind, "dumb") != 0
   }
 
+  /// Opens /dev/null in the place of each of the descriptors 0 to 2 that the caller has closed.
+  ///
+  /// To be done before anything else is opened: it would get such a number, and be taken for a
+  /// stream by every program that is started.
+  public static func fillGaps() throws(Errno) {
+    while true {
+      let descriptor = try retrying { open("/dev/null", O_RDWR) }
+      if descriptor > STDERR_FILENO {
+        close(descriptor)
+        return
+      }
+    }
+  }
+
   /// Whether a person answers on standard input.
   public static var inputIsTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 }

@@ -27,8 +27,7 @@ final class Daemon {
     control = try ControlServer(startup.container, configuration, termination: termination)
     audit = AuditWriter(fileSystem.audit, policy, try Daemon.log(startup.container))
     self.startup = startup
-    // At least four, for what waits for the disk must not stop the rest.
-    loopThreads = UInt32(max(4, DaemonProcess.processorCount))
+    loopThreads = UInt32(max(2, DaemonProcess.processorCount))
   }
 
   /// Serves until the kernel ends the connection.
@@ -36,8 +35,8 @@ final class Daemon {
     do throws(Errno) {
       try control.start()
       try audit.start()
-      // All of them stay: making and ending threads with the load costs more than it saves.
-      try session.serve(threads: loopThreads, idle: loopThreads)
+      // A few more than there are processors: what waits for the disk must not stop the rest.
+      try session.serve(threads: loopThreads + 6, idle: loopThreads)
     } catch {
       DaemonProcess.complain("sandboxfs-view: the connection has failed: \(error.message)")
       audit.flush()

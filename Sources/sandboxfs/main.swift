@@ -78,4 +78,6 @@ private func usageStatus(_ arguments: [[UInt8]]) -> Int32 {
   return first?.usageStatus ?? 2
 }
 
+// Whatever is opened first would else take the place of a stream that the caller has closed.
+try? StandardStream.fillGaps()
 exit(perform(CommandLine.argumentBytes))
