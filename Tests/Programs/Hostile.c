@@ -129,7 +129,10 @@ static int execute_by_loader(const char *path) {
     execl(loader, loader, path, "--executed", NULL);
     _exit(errno);
   }
-  return ended(child);
+  // The loader exits with 127 when it is refused what it would map.
+  int result = ended(child);
+  if (result != 0) errno = EACCES;
+  return result;
 }
 
 static int map_executable(const char *path) {

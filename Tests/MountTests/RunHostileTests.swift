@@ -1,0 +1,94 @@
+// What a hostile program finds and changes: nothing.
+
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("A hostile program", .enabled(if: geteuid() == 0, "needs root"))
+struct RunHostileTests {
+  /// What it tried, with what came of it.
+  private struct Attempts {
+    let outcomes: [(name: String, result: String)]
+    let traces: [String]
+
+    init(_ text: String) {
+      let lines = text.split(separator: "\n").map(String.init)
+      traces = lines.filter { $0.hasPrefix("found: ") }
+      outcomes = lines.filter { !$0.hasPrefix("found: ") }.map { line in
+        let end = line.range(of: ": ", options: .backwards)?.lowerBound ?? line.endIndex
+        return (String(line[..<end]), String(line[end...].dropFirst(2)))
+      }
+    }
+
+    /// Those that were not refused.
+    var done: Set<String> { Set(outcomes.filter { $0.result == "done" }.map(\.name)) }
+
+    /// The results of those whose names begin so.
+    func results(_ prefix: String) -> Set<String> {
+      Set(outcomes.filter { $0.name.hasPrefix(prefix) }.map(\.result))
+    }
+  }
+
+  @Test(
+    "finds no trace of another app, changes nothing of its bundle and executes nothing it wrote",
+    .enabled(if: isInstalled("gcc"), "needs gcc"), arguments: RunScene.Person.allCases)
+  func asTheApp(_ person: RunScene.Person) throws {
+    try withRunScene(person) { scene in
+      let attempts = try attempts(scene, "user")
+      #expect(attempts.traces.isEmpty)
+      #expect(attempts.done == ["code: the bundle's own"])
+      #expect(attempts.outcomes.count > 70)
+      #expect(attempts.results("bundle: ").isSubset(of: Self.bundleRefusals))
+      #expect(attempts.results("code: execute by loader") == ["EACCES"])
+      #expect(attempts.results("code: map") == ["EPERM"])
+      #expect(attempts.results("code: protect") == ["EACCES"])
+      #expect(attempts.results("path") == ["ENOENT"])
+      #expect(attempts.results("door: user namespace") == ["ENOSPC"])
+    }
+  }
+
+  @Test(
+    "does no better as root of its own user namespace, where that is allowed",
+    .enabled(if: isInstalled("gcc"), "needs gcc"), arguments: RunScene.Person.allCases)
+  func asRootOfItsOwn(_ person: RunScene.Person) throws {
+    try withRunScene(person) { scene in
+      let attempts = try attempts(scene, "root")
+      #expect(attempts.traces.isEmpty)
+      // All of these reach only the mounts of that namespace.
+      #expect(
+        attempts.done == [
+          "becoming root", "code: the bundle's own", "door: chroot", "door: fsopen",
+          "door: mount tmpfs", "door: open_tree",
+        ])
+      #expect(attempts.results("bundle: ").isSubset(of: Self.bundleRefusals))
+      #expect(attempts.results("code: map") == ["EPERM"])
+    }
+  }
+
+  /// ETXTBSY: the program runs; EBUSY, EXDEV: the bundle is a mount; EINVAL: it is a locked one.
+  private static let bundleRefusals: Set = [
+    "EROFS", "EXDEV", "EBUSY", "ETXTBSY", "EPERM", "EINVAL",
+  ]
+
+  private func attempts(_ scene: RunScene, _ kind: String) throws -> Attempts {
+    let (secret, word) = ("org.example.Secret", "a word that nobody else knows")
+    try scene.install(scene.makeBundle("Secret"))
+    try scene.install(
+      scene.makeBundle("Hostile") { executable in
+        try scene.compileC("Hostile", to: executable)
+      })
+    // The other app runs meanwhile, so its view is mounted too.
+    let other = try scene.start(
+      secret, ["sh", "-c", "echo '\(word)' >Documents/s; touch tmp/ready; sleep 60"])
+    defer { other.end() }
+    try other.wait { FileManager.default.fileExists(atPath: scene.data(secret, "tmp/ready")) }
+    let outcome = try scene.run(
+      "org.example.Hostile", options: kind == "root" ? ["--allow", "userns"] : [],
+      ["/home/app/Hostile.app/Hostile", kind, secret, word, scene.store, "/run/sandboxfs"])
+    #expect(outcome.status == 0, "\(outcome.errorText)")
+    let word2 = try String(contentsOfFile: scene.data(secret, "Documents/s"), encoding: .utf8)
+    #expect(word2 == word + "\n")
+    return Attempts(outcome.text)
+  }
+}
