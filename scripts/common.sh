@@ -62,12 +62,12 @@ binary_directory() { (cd "$repository" && swift build "$@" --show-bin-path); }
 # Every view that is mounted in this namespace: its mount point, as /proc/self/mountinfo writes it.
 mounted_views() { awk '/ - fuse[.]sandboxfs / { print $5 }' /proc/self/mountinfo; }
 
-# Every daemon that runs: its pid.
+# Every daemon that was built here and runs: its pid.
 running_daemons() {
   local exe
   for exe in /proc/[0-9]*/exe; do
     case $(readlink "$exe" 2> /dev/null) in
-      */sandboxfs-view | */sandboxfs-view' (deleted)') basename "$(dirname "$exe")" ;;
+      "$repository"/*/sandboxfs-view*) basename "$(dirname "$exe")" ;;
     esac
   done
 }

@@ -226,13 +226,18 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
     }
   }
 
-  @Test("A profile that is not there is told by name")
+  @Test("A profile that is not there is told by name, at the install and at a mount")
   func absent() throws {
     try withStore { store, path in
       let bundle = try SampleBundle.flat(in: path)
-      let identifier = try store.install(
-        from: bytes(bundle.path), options: InstallOptions(profileName: "strict")
-      ).identifier
+      let options = InstallOptions(profileName: "strict")
+      #expect(
+        message { _ = try store.install(from: bytes(bundle.path), options: options) }?
+          .contains("no profile 'strict'") == true)
+      let settings = try SampleBundle("settings", in: path)
+      try settings.write(bytes("@include ios\n"), to: "profiles/strict.profile")
+      let identifier = try store.install(from: bytes(bundle.path), options: options).identifier
+      _ = try run("rm", ["-r", settings.path])
       #expect(
         message { _ = try layers(store, identifier) }?.contains("no profile 'strict'") == true)
     }
