@@ -80,42 +80,93 @@ struct RunDirectory: ~Copyable {
     }
   }
 
-  /// Opens one of a view's two lock files.
-  func openLock(_ kind: LockKind, of name: [UInt8]) throws(Errno) -> Descriptor {
-    try views.open(name + Array(kind.rawValue.utf8), O_RDWR | O_CREAT, mode: 0o600)
-  }
-
-  /// Waits for one of a view's two locks.
-  func lock(
-    _ kind: LockKind, _ mode: Descriptor.LockMode, of name: [UInt8]
-  ) throws(LaunchError) -> Descriptor {
-    do throws(Errno) {
-      let lock = try openLock(kind, of: name)
-      try lock.lock(mode)
-      return lock
-    } catch {
-      throw LaunchError(.ours, "cannot lock the view of \(name.printable): \(error.message)")
-    }
-  }
-
   /// Waits for a view's gate, unless a signal comes.
   func waitForGate(
     of name: [UInt8], _ signals: borrowing BlockedSignals
   ) throws(LaunchError) -> Descriptor {
-    do throws(Errno) {
-      let gate = try openLock(.gate, of: name)
-      while try !gate.tryLock(.exclusive) {
-        try signals.wait(milliseconds: 20)
-        if signals.take() != nil { throw Errno(EINTR) }
+    try saying(name) { () throws(Errno) in
+      try gate(of: name) { file throws(Errno) in
+        while try !file.tryLock(.exclusive) {
+          try signals.wait(milliseconds: 20)
+          if signals.take() != nil { throw Errno(EINTR) }
+        }
       }
-      return gate
+    }
+  }
+
+  /// Waits for a view's gate, whatever comes.
+  func waitForGate(of name: [UInt8]) throws(LaunchError) -> Descriptor {
+    try saying(name) { () throws(Errno) in
+      try gate(of: name) { file throws(Errno) in try file.lock(.exclusive) }
+    }
+  }
+
+  /// Takes a view's gate if nobody has it.
+  func takeFreeGate(of name: [UInt8]) -> Descriptor? {
+    try? gate(of: name) { file throws(Errno) in
+      if try !file.tryLock(.exclusive) { throw .busy }
+    }
+  }
+
+  /// Joins those who use a view; the caller has the gate.
+  func joinRuns(of name: [UInt8]) throws(LaunchError) -> Descriptor {
+    try saying(name) { () throws(Errno) in
+      let runs = try openLock(.runs, of: name)
+      // Nobody has this lock alone without having the gate as well, so it is there at once.
+      try runs.lock(.shared)
+      return runs
+    }
+  }
+
+  /// The lock of all who use a view, if nobody does; the caller has the gate.
+  func takeFreeRuns(of name: [UInt8]) throws(Errno) -> Descriptor? {
+    let runs = try openLock(.runs, of: name)
+    if try !runs.tryLock(.exclusive) { return nil }
+    return runs
+  }
+
+  /// Removes what belongs to a view that is not mounted; the caller has both locks.
+  func forget(_ name: [UInt8]) {
+    try? views.removeDirectory(name)
+    for kind in [LockKind.runs, .gate] { try? views.removeFile(name + Array(kind.rawValue.utf8)) }
+  }
+
+  /// The names of all views that there are traces of.
+  func names() -> [[UInt8]] {
+    let suffix = Array(LockKind.gate.rawValue.utf8)
+    return ((try? views.entries()) ?? []).map(\.name).filter {
+      $0.count > suffix.count && $0.suffix(suffix.count).elementsEqual(suffix)
+    }.map { Array($0.dropLast(suffix.count)) }
+  }
+
+  private func gate(
+    of name: [UInt8], _ lock: (borrowing Descriptor) throws(Errno) -> Void
+  ) throws(Errno) -> Descriptor {
+    while true {
+      let file = try openLock(.gate, of: name)
+      try lock(file)
+      // Whoever had it may have removed the file since it was opened.
+      let there = try? views.status(of: name + Array(LockKind.gate.rawValue.utf8)).identity
+      if there == (try file.status().identity) { return file }
+    }
+  }
+
+  private func openLock(_ kind: LockKind, of name: [UInt8]) throws(Errno) -> Descriptor {
+    try views.open(name + Array(kind.rawValue.utf8), O_RDWR | O_CREAT, mode: 0o600)
+  }
+
+  private func saying(
+    _ name: [UInt8], _ body: () throws(Errno) -> Descriptor
+  ) throws(LaunchError) -> Descriptor {
+    do throws(Errno) {
+      return try body()
     } catch {
       throw LaunchError(.ours, "cannot lock the view of \(name.printable): \(error.message)")
     }
   }
 
   /// What a lock file is for.
-  enum LockKind: String {
+  private enum LockKind: String {
     /// Held alone while the view is being mounted or unmounted.
     case gate = "@gate"
     /// Held by all runs that use the view.

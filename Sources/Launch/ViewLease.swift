@@ -29,8 +29,7 @@ struct ViewLease: ~Copyable {
     } catch {
       throw LaunchError(.ours, error.message)
     }
-    // Nobody has this lock alone without having the gate as well, so it is there at once.
-    runs = try directory.lock(.runs, .shared, of: name)
+    runs = try directory.joinRuns(of: name)
     _ = consume gate
     (path, daemon) = view
     self.name = name
@@ -43,7 +42,7 @@ struct ViewLease: ~Copyable {
   consuming func end(in directory: borrowing RunDirectory) -> [String] {
     runs = nil
     do throws(LaunchError) {
-      let gate = try directory.lock(.gate, .exclusive, of: name)
+      let gate = try directory.waitForGate(of: name)
       let remarks = try directory.takeDownUnlessUsed(name, emptying: configuration)
       _ = consume gate
       return remarks
@@ -94,12 +93,9 @@ extension RunDirectory {
   ///
   /// What is in use, or in doubt, stays.
   func sweep() {
-    guard let entries = try? views.entries() else { return }
-    for entry in entries where entry.kind == .directory {
-      guard let gate = try? openLock(.gate, of: entry.name),
-        (try? gate.tryLock(.exclusive)) == true
-      else { continue }
-      _ = try? takeDownUnlessUsed(entry.name, emptying: nil)
+    for name in names() {
+      guard let gate = takeFreeGate(of: name) else { continue }
+      _ = try? takeDownUnlessUsed(name, emptying: nil)
       _ = consume gate
     }
   }
@@ -113,18 +109,19 @@ extension RunDirectory {
   ) throws(LaunchError) -> [String] {
     let path = mountPoint(of: name)
     do throws(Errno) {
-      let runs = try openLock(.runs, of: name)
-      guard try runs.tryLock(.exclusive) else { return [] }
+      guard let runs = try takeFreeRuns(of: name) else { return [] }
       let table = try MountTable.read()
-      guard let entry = table.topmost(at: path) else { return [] }
-      let isDead = isDead(path)
-      let isLast = table.entries.count { $0.device == entry.device && $0.isWhole } == 1
       var remarks: [String] = []
-      if let configuration, isLast, !isDead {
-        remarks += emptyAtExit(view: path, configuration)
+      if let entry = table.topmost(at: path) {
+        let isDead = isDead(path)
+        let isLast = table.entries.count { $0.device == entry.device && $0.isWhole } == 1
+        if let configuration, isLast, !isDead {
+          remarks += emptyAtExit(view: path, configuration)
+        }
+        remarks += unmount(path, isDead ? .lazy : [])
       }
-      remarks += unmount(path, isDead ? .lazy : [])
-      try? views.removeDirectory(name)
+      if try MountTable.read().topmost(at: path) == nil { forget(name) }
+      _ = consume runs
       return remarks
     } catch {
       throw LaunchError(.ours, "cannot unmount the view at \(path.printable): \(error.message)")

@@ -107,6 +107,14 @@ func withRunScene(_ person: RunScene.Person, _ body: (RunScene) throws -> Void) 
 }
 
 extension RunScene {
+  /// What is left of an app's runs where the views of runs are.
+  func traces(of app: String) throws -> [String] {
+    let views = person == .root ? "/run/sandboxfs/views" : home + "/.local/state/sandboxfs/views"
+    return try FileManager.default.contentsOfDirectory(atPath: views).filter {
+      owns(Array("\(views)/\($0)".utf8))
+    }
+  }
+
   /// Whether something is mounted for this scene: below its directory, or by root's run of one of
   /// its containers, whose views have the number of the container's directory in their name.
   fileprivate func owns(_ mountPoint: [UInt8]) -> Bool {

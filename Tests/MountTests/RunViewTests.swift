@@ -25,7 +25,29 @@ struct RunViewTests {
       #expect(access(scene.data(app, "tmp/third"), F_OK) == 0, "another run still lives")
       second.end()
       #expect(try scene.mounts(of: app).isEmpty)
+      #expect(try scene.traces(of: app) == [])
       #expect(try FileManager.default.contentsOfDirectory(atPath: scene.data(app, "tmp")) == [])
+    }
+  }
+
+  @Test(
+    "is there for each of many runs that begin and end at once",
+    arguments: RunScene.Person.allCases)
+  func manyRuns(_ person: RunScene.Person) throws {
+    try withRunScene(person) { scene in
+      let app = try scene.installScript("Notes")
+      for _ in 0..<4 {
+        let runs = try (0..<6).map { number in
+          try scene.start(app, ["sh", "-c", "echo \(number) >tmp/\(number); cat tmp/\(number)"])
+        }
+        for (number, run) in runs.enumerated() {
+          #expect(try run.exitStatus() == 0, "\(run.errorText)")
+          #expect(run.text == "\(number)\n")
+          #expect(run.errorText == "")
+        }
+      }
+      #expect(try scene.mounts(of: app).isEmpty)
+      #expect(try scene.traces(of: app) == [])
     }
   }
 
