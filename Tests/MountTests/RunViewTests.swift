@@ -124,6 +124,28 @@ struct RunViewTests {
   }
 }
 
+extension RunViewTests {
+  @Test("that a person mounted noexec is refused in one line")
+  func mountedNoExec() throws {
+    try withRunScene(.ordinaryUser) { scene in
+      let app = try scene.installScript("Notes")
+      let place = scene.home + "/view"
+      _ = try scene.perform(["mkdir", place])
+      let mounted = try scene.perform([scene.program, "mount", app, place])
+      try #require(mounted.status == 0, "\(mounted.errorText)")
+      defer { _ = try? scene.perform([scene.program, "unmount", place]) }
+      let changed = try run("mount", ["-o", "remount,bind,noexec,nosuid,nodev", place])
+      try #require(changed.status == 0, "\(changed.errorText)")
+      let outcome = try scene.run(app)
+      #expect(outcome.status == 125)
+      #expect(
+        outcome.errorText
+          == "sandboxfs run: the view at \(place) is mounted noexec, so its bundle cannot run; "
+          + "add exec to its options in fstab and mount it again\n")
+    }
+  }
+}
+
 @Suite("The end of a run", .enabled(if: geteuid() == 0, "needs root"))
 struct RunEndTests {
   @Test("passes signals on, at any time", arguments: RunScene.Person.allCases)
