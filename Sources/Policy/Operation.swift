@@ -141,6 +141,12 @@ public struct Verdict: Hashable, Sendable {
   /// Whether it is allowed.
   @inlinable
   public var isAllowed: Bool { denial == nil }
+
+  /// The answer about what no path leads to any more, and so no rule speaks of: it is used by those
+  /// who have it open, and never executed.
+  public static func withoutPath(_ operation: Operation) -> Self {
+    Self(denial: operation == .exec ? .accessDenied : nil, rule: .unset, attribute: nil)
+  }
 }
 
 /// What is renamed or exchanged.

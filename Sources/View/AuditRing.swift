@@ -16,6 +16,8 @@ struct AuditRecord {
   /// The errno; 0 if it was allowed.
   var code: Int32
   var rule: RuleID
+  /// The policy that the rule is of; retained for the record.
+  var generation: Unmanaged<PolicyGeneration>
   var commandCount: UInt16
   var pathCount: UInt16
   var secondPathCount: UInt16
@@ -55,6 +57,7 @@ public final class AuditRing: @unchecked Sendable {
     lock.lock()
     if count == AuditRing.capacity {
       lost += 1
+      record.generation.release()
     } else {
       let slot = slot((first + count) % AuditRing.capacity)
       slot.storeBytes(of: record, as: AuditRecord.self)
@@ -88,8 +91,8 @@ public final class AuditRing: @unchecked Sendable {
     public let operation: Operation
     /// The errno that it got; 0 if it was allowed.
     public let code: Int32
-    /// The rule that decided.
-    public let rule: RuleID
+    /// The rule that decided, such as `default.profile:7`.
+    public let rule: String
     /// The path in the view.
     public let path: [UInt8]
     /// The other path of an operation that has two.
@@ -117,7 +120,8 @@ public final class AuditRing: @unchecked Sendable {
     return Taken(
       time: WallTime(seconds: record.seconds, nanoseconds: record.nanoseconds),
       process: record.process, command: bytes(AuditRing.commandOffset, record.commandCount),
-      uid: record.uid, operation: record.operation, code: record.code, rule: record.rule,
+      uid: record.uid, operation: record.operation, code: record.code,
+      rule: record.generation.takeRetainedValue().engine.describe(record.rule),
       path: bytes(AuditRing.pathOffset, record.pathCount),
       secondPath: bytes(AuditRing.secondPathOffset, record.secondPathCount))
   }

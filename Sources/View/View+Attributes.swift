@@ -51,18 +51,18 @@ extension ViewFileSystem {
   private func requireChange(
     _ request: Request, _ index: NodeIndex, _ changes: AttributeChanges, _ scratch: ThreadScratch
   ) throws(Errno) {
-    let zone = nodes.zone(of: index, scratch)
+    let ruling = nodes.ruling(of: index, scratch)
     let kind = kind(nodes.record(index).pointee.type)
     if changes.contains(.size) {
       try require(
-        policy.decide(.write, in: zone, kind: kind), in: zone,
+        ruling.decide(.write, kind), by: ruling,
         Inquiry(request, .write, Subject(index)))
     }
     // What a write or truncation implies, such as the time of modification, is no change of its
     // own.
     if !changes.isDisjoint(with: [.mode, .uid, .gid, .accessTime, .modificationTime]) {
       try require(
-        policy.decide(.setattr, in: zone, kind: kind), in: zone,
+        ruling.decide(.setattr, kind), by: ruling,
         Inquiry(request, .setattr, Subject(index)))
     }
   }
@@ -117,9 +117,9 @@ extension ViewFileSystem {
     do throws(Errno) {
       let index = try nodes.index(of: node.rawValue)
       let scratch = try ThreadScratch.current()
-      let zone = nodes.zone(of: index, scratch)
+      let ruling = nodes.ruling(of: index, scratch)
       try require(
-        policy.decide(.read, in: zone, kind: .symlink), in: zone,
+        ruling.decide(.read, .symlink), by: ruling,
         Inquiry(request, .read, Subject(index)))
       let descriptor = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
@@ -195,9 +195,9 @@ extension ViewFileSystem {
     do throws(Errno) {
       let index = try nodes.index(of: node.rawValue)
       let scratch = try ThreadScratch.current()
-      let zone = nodes.zone(of: index, scratch)
+      let ruling = nodes.ruling(of: index, scratch)
       try require(
-        policy.decide(.setattr, in: zone, kind: kind(nodes.record(index).pointee.type)), in: zone,
+        ruling.decide(.setattr, kind(nodes.record(index).pointee.type)), by: ruling,
         Inquiry(request, .setattr, Subject(index)))
       let descriptor = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }

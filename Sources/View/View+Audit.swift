@@ -34,38 +34,40 @@ struct Subject {
 extension ViewFileSystem {
   /// Throws the errno of a refusal, once it is in the log.
   @inline(__always)
-  func require(_ verdict: Verdict, in zone: ZoneID, _ inquiry: Inquiry) throws(Errno) {
+  func require(
+    _ verdict: Verdict, by ruling: Ruling, _ inquiry: Inquiry
+  ) throws(Errno) {
     guard let denial = verdict.denial else {
-      if policy.logsWhatIsAllowed { logAllowed(verdict, zone, inquiry) }
+      if ruling.logsWhatIsAllowed { logAllowed(verdict, ruling, inquiry) }
       return
     }
-    throw refuse(denial, verdict.rule, zone, inquiry)
+    throw refuse(denial, verdict.rule, ruling, inquiry)
   }
 
   /// Throws ENOENT for what is hidden, which is no refusal and not logged.
   @inline(__always)
-  func requireVisible(_ zone: ZoneID) throws(Errno) {
-    if policy.decide(.lookup, in: zone, kind: .file).denial != nil { throw .noEntry }
+  func requireVisible(_ ruling: Ruling) throws(Errno) {
+    if ruling.decide(.lookup, .file).denial != nil { throw .noEntry }
   }
 
   @inline(never)
   private func refuse(
-    _ denial: Denial, _ rule: RuleID, _ zone: ZoneID, _ inquiry: Inquiry
+    _ denial: Denial, _ rule: RuleID, _ ruling: Ruling, _ inquiry: Inquiry
   ) -> Errno {
     let error = Errno(denial)
-    if denial != .notFound && policy.attributes(of: zone).audit != .silent {
-      log(error.code, rule, inquiry)
+    if denial != .notFound && ruling.attributes.audit != .silent {
+      log(error.code, rule, ruling, inquiry)
     }
     return error
   }
 
   @inline(never)
-  private func logAllowed(_ verdict: Verdict, _ zone: ZoneID, _ inquiry: Inquiry) {
-    guard policy.attributes(of: zone).audit == .everything else { return }
-    log(0, verdict.rule, inquiry)
+  private func logAllowed(_ verdict: Verdict, _ ruling: Ruling, _ inquiry: Inquiry) {
+    guard ruling.attributes.audit == .everything else { return }
+    log(0, verdict.rule, ruling, inquiry)
   }
 
-  private func log(_ code: CInt, _ rule: RuleID, _ inquiry: Inquiry) {
+  private func log(_ code: CInt, _ rule: RuleID, _ ruling: Ruling, _ inquiry: Inquiry) {
     guard let scratch = try? ThreadScratch.current() else { return }
     let command = scratch.name(ScratchName.command)
     let caller = processOfThread(inquiry.request.pid, nameInto: command)
@@ -79,6 +81,7 @@ extension ViewFileSystem {
       AuditRecord(
         seconds: now.seconds, nanoseconds: now.nanoseconds, process: caller.process,
         uid: inquiry.request.uid, operation: inquiry.operation, code: code, rule: rule,
+        generation: ruling.generation.retain(),
         commandCount: UInt16(caller.nameCount), pathCount: UInt16(path.count),
         secondPathCount: UInt16(second.count)),
       command: command, path: path.start, secondPath: second.start)

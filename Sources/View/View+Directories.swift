@@ -9,9 +9,9 @@ extension ViewFileSystem {
     do throws(Errno) {
       let index = try nodes.index(of: node.rawValue)
       let scratch = try ThreadScratch.current()
-      let zone = nodes.zone(of: index, scratch)
+      let ruling = nodes.ruling(of: index, scratch)
       try require(
-        policy.decide(.list, in: zone, kind: .directory), in: zone,
+        ruling.decide(.list, .directory), by: ruling,
         Inquiry(request, .list, Subject(index)))
       let path = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
@@ -43,15 +43,16 @@ extension ViewFileSystem {
       let index = try nodes.index(of: node.rawValue)
       let open = try handles.find(handle.rawValue)
       let scratch = try ThreadScratch.current()
-      let zone = nodes.zone(of: index, scratch)
+      let ruling = nodes.ruling(of: index, scratch)
       try require(
-        policy.decide(.list, in: zone, kind: .directory), in: zone,
+        ruling.decide(.list, .directory), by: ruling,
         Inquiry(request, .list, Subject(index)))
       // The backing's entries in the first half of the buffer, the answer in the second.
       let half = ThreadScratch.dataByteCount / 2
       let room = min(count, half)
       var listing = Listing(
-        directory: index, descriptor: open.descriptor, zone: zone, withAttributes: withAttributes,
+        directory: index, descriptor: open.descriptor, ruling: ruling,
+        withAttributes: withAttributes,
         entries: scratch.data, capacity: min(max(room, 4096), 65_536),
         answer: DirectoryBuffer(scratch.data + half, capacity: room))
       try fill(&listing, from: offset)
@@ -65,7 +66,7 @@ extension ViewFileSystem {
   private struct Listing {
     let directory: NodeIndex
     let descriptor: CInt
-    let zone: ZoneID
+    let ruling: Ruling
     let withAttributes: Bool
     let entries: UnsafeMutableRawPointer
     let capacity: Int
@@ -93,8 +94,8 @@ extension ViewFileSystem {
   private func add(_ record: DirectoryRecord, to listing: inout Listing) {
     let name = record.name
     if name.isDots { return addDots(record, to: &listing) }
-    let zone = policy.zone(named: name.bytes.span, in: listing.zone)
-    guard policy.decide(.lookup, in: zone, kind: .file).isAllowed else { return }
+    let ruling = listing.ruling.below(name)
+    guard ruling.decide(.lookup, .file).isAllowed else { return }
     let isBundle = listing.directory == NodeTable.root && isBundle(name)
     guard listing.withAttributes else {
       let inode = isBundle ? nodes.record(NodeTable.bundle).pointee.inode : record.inode
@@ -103,16 +104,16 @@ extension ViewFileSystem {
       return
     }
     // What was removed since the listing was read is left out.
-    guard let entry = entry(name, zone, isBundle, listing) else { return }
+    guard let entry = entry(name, ruling, isBundle, listing) else { return }
     listing.answer.add(name, entry, nextOffset: record.nextOffset)
   }
 
   private func entry(
-    _ name: Name, _ zone: ZoneID, _ isBundle: Bool, _ listing: borrowing Listing
+    _ name: Name, _ ruling: Ruling, _ isBundle: Bool, _ listing: borrowing Listing
   ) -> Entry? {
     if isBundle { return try? bundleEntry(name, in: listing.directory) }
     guard let status = try? InodeStatus.of(name.cString, in: listing.descriptor) else { return nil }
-    return try? entry(name, in: listing.directory, zone, status)
+    return try? entry(name, in: listing.directory, ruling, status)
   }
 
   /// `.` and `..` are listed and never looked up.

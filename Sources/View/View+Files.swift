@@ -32,8 +32,8 @@ extension ViewFileSystem {
     do throws(Errno) {
       let index = try nodes.index(of: node.rawValue)
       let scratch = try ThreadScratch.current()
-      let zone = nodes.zone(of: index, scratch)
-      try requireOpen(request, index, zone, flags)
+      let ruling = nodes.ruling(of: index, scratch)
+      try requireOpen(request, index, ruling, flags)
       let path = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
       let descriptor = try nodes.withRoom { () throws(Errno) in
@@ -41,37 +41,37 @@ extension ViewFileSystem {
           try Descriptor.reopen(path, flags & OpenFlag.backing)
         }
       }
-      let handle = try keep(index, descriptor, flags, zone)
-      if !reply.opened(handle, caching(zone)) { close(handle) }
+      let handle = try keep(index, descriptor, flags, ruling)
+      if !reply.opened(handle, caching(ruling)) { close(handle) }
     } catch {
       reply.fail(error)
     }
   }
 
   private func requireOpen(
-    _ request: Request, _ index: NodeIndex, _ zone: ZoneID, _ flags: CInt
+    _ request: Request, _ index: NodeIndex, _ ruling: Ruling, _ flags: CInt
   ) throws(Errno) {
     let access = flags & OpenFlag.accessMode
     if flags & OpenFlag.execute != 0 {
-      try requireOpen(request, index, zone, .exec)
+      try requireOpen(request, index, ruling, .exec)
     } else if access != OpenFlag.writeOnly {
-      try requireOpen(request, index, zone, .read)
+      try requireOpen(request, index, ruling, .read)
     }
     if flags & OpenFlag.truncate != 0 {
-      try requireOpen(request, index, zone, .write)
+      try requireOpen(request, index, ruling, .write)
     } else if access != OpenFlag.readOnly {
       // Whether each write begins at the end is asked when it comes.
-      try requireOpen(request, index, zone, .append)
+      try requireOpen(request, index, ruling, .append)
     }
   }
 
   @inline(__always)
   private func requireOpen(
-    _ request: Request, _ index: NodeIndex, _ zone: ZoneID, _ operation: Operation
+    _ request: Request, _ index: NodeIndex, _ ruling: Ruling, _ operation: Operation
   ) throws(Errno) {
     let kind = kind(nodes.record(index).pointee.type)
     try require(
-      policy.decide(operation, in: zone, kind: kind), in: zone,
+      ruling.decide(operation, kind), by: ruling,
       Inquiry(request, operation, Subject(index)))
   }
 
@@ -79,17 +79,17 @@ extension ViewFileSystem {
   ///
   /// In an `append` zone it may not: a page that is mapped shared could be changed without a
   /// message.
-  private func caching(_ zone: ZoneID) -> OpenFlags {
-    policy.attributes(of: zone).append ? .directIO : .keepCache
+  private func caching(_ ruling: Ruling) -> OpenFlags {
+    ruling.attributes.append ? .directIO : .keepCache
   }
 
   /// Makes a handle of an open descriptor.
   private func keep(
-    _ index: NodeIndex, _ descriptor: consuming Descriptor, _ flags: CInt, _ zone: ZoneID
+    _ index: NodeIndex, _ descriptor: consuming Descriptor, _ flags: CInt, _ ruling: Ruling
   ) throws(Errno) -> HandleID {
     var state: HandleRecord.State = []
     if flags & OpenFlag.accessMode != OpenFlag.readOnly { state.insert(.writable) }
-    if policy.attributes(of: zone).append { state.insert(.appendOnly) }
+    if ruling.attributes.append { state.insert(.appendOnly) }
     nodes.opened(index, forWriting: state.contains(.writable))
     do throws(Errno) {
       return HandleID(try handles.open(index, descriptor, state))
@@ -106,16 +106,16 @@ extension ViewFileSystem {
     do throws(Errno) {
       let scratch = try ThreadScratch.current()
       let parent = try nodes.index(of: parent.rawValue)
-      let zone = try requireCreate(request, name, in: parent, .file, scratch)
+      let ruling = try requireCreate(request, name, in: parent, .file, scratch)
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
       let descriptor = try create(request, name, directory, mode, flags)
       let status = try InodeStatus.of(descriptor.rawValue)
-      let entry = try entry(name, in: parent, zone, status)
+      let entry = try entry(name, in: parent, ruling, status)
       let index = try nodes.index(of: entry.node.rawValue)
       do throws(Errno) {
-        let handle = try keep(index, descriptor, flags, zone)
-        if !reply.created(entry, handle, caching(zone)) {
+        let handle = try keep(index, descriptor, flags, ruling)
+        if !reply.created(entry, handle, caching(ruling)) {
           close(handle)
           nodes.forget(entry.node.rawValue, 1)
         }
@@ -204,8 +204,8 @@ extension ViewFileSystem {
 
   /// The answer to a change of bytes that are there, in an append zone.
   private func refuseChange(_ request: Request, _ open: HandleRecord) throws(Errno) {
-    let zone = nodes.zone(of: open.node, try ThreadScratch.current())
-    try requireOpen(request, open.node, zone, .write)
+    let ruling = nodes.ruling(of: open.node, try ThreadScratch.current())
+    try requireOpen(request, open.node, ruling, .write)
     // The rule was lifted since the file was opened, which keeps what it was opened with.
     throw .notPermitted
   }

@@ -9,9 +9,9 @@ extension ViewFileSystem {
       try check(name)
       let scratch = try ThreadScratch.current()
       let directory = try nodes.index(of: parent.rawValue)
-      let zone = zone(name, in: directory, scratch)
-      try requireVisible(zone)
-      let entry = try entry(name, in: directory, zone, scratch)
+      let ruling = ruling(name, in: directory, scratch)
+      try requireVisible(ruling)
+      let entry = try entry(name, in: directory, ruling, scratch)
       answer(entry, reply)
     } catch {
       if error == .noEntry { return answerAbsent(reply) }
@@ -37,21 +37,21 @@ extension ViewFileSystem {
   ///
   /// Throws ENOENT if there is no such name.
   func entry(
-    _ name: Name, in parent: NodeIndex, _ zone: ZoneID, _ scratch: ThreadScratch
+    _ name: Name, in parent: NodeIndex, _ ruling: Ruling, _ scratch: ThreadScratch
   ) throws(Errno) -> Entry {
     if let bundle = try bundleEntry(name, in: parent) { return bundle }
     let directory = try nodes.pin(parent, scratch)
     defer { nodes.unpin(parent) }
     let status = try InodeStatus.of(name.cString, in: directory)
-    return try entry(name, in: parent, zone, status)
+    return try entry(name, in: parent, ruling, status)
   }
 
   /// The entry of a name whose status is known.
   @inline(__always)
   func entry(
-    _ name: Name, in parent: NodeIndex, _ zone: ZoneID, _ status: borrowing InodeStatus
+    _ name: Name, in parent: NodeIndex, _ ruling: Ruling, _ status: borrowing InodeStatus
   ) throws(Errno) -> Entry {
-    let index = try nodes.enter(parent, name, status, zone)
+    let index = try nodes.enter(parent, name, status, ruling)
     return makeEntry(index, status)
   }
 

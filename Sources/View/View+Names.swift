@@ -48,7 +48,7 @@ extension ViewFileSystem {
     do throws(Errno) {
       let scratch = try ThreadScratch.current()
       let parent = try nodes.index(of: parent.rawValue)
-      let zone = try requireCreate(request, name, in: parent, kind, scratch)
+      let ruling = try requireCreate(request, name, in: parent, kind, scratch)
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
       try mutate(.makesName) { () throws(Errno) in
@@ -58,23 +58,23 @@ extension ViewFileSystem {
         ) { () throws(Errno) in try call(directory) }
       }
       let status = try InodeStatus.of(name.cString, in: directory)
-      answer(try entry(name, in: parent, zone, status), reply)
+      answer(try entry(name, in: parent, ruling, status), reply)
     } catch {
       reply.fail(error)
     }
   }
 
-  /// The zone of a name that may be made.
+  /// The ruling about a name that may be made.
   func requireCreate(
     _ request: Request, _ name: Name, in parent: NodeIndex, _ kind: NodeKind,
     _ scratch: ThreadScratch
-  ) throws(Errno) -> ZoneID {
+  ) throws(Errno) -> Ruling {
     try check(name)
-    let zone = zone(name, in: parent, scratch)
+    let ruling = ruling(name, in: parent, scratch)
     try require(
-      policy.decideCreate(named: name.bytes.span, in: zone, kind: kind), in: zone,
+      ruling.decideCreate(name, kind), by: ruling,
       Inquiry(request, .create, Subject(parent, name)))
-    return zone
+    return ruling
   }
 
   func makeLink(
@@ -85,21 +85,20 @@ extension ViewFileSystem {
       let scratch = try ThreadScratch.current()
       let node = try nodes.index(of: node.rawValue)
       let parent = try nodes.index(of: parent.rawValue)
-      let zone = zone(name, in: parent, scratch)
+      let ruling = ruling(name, in: parent, scratch)
+      let source = nodes.ruling(of: node, like: ruling, scratch)
       try require(
-        policy.decideLink(
-          from: nodes.zone(of: node, scratch), kind: kind(nodes.record(node).pointee.type),
-          to: zone, named: name.bytes.span), in: zone,
+        source.decideLink(to: ruling, name, kind(nodes.record(node).pointee.type)), by: ruling,
         Inquiry(request, .link, Subject(node), second: Subject(parent, name)))
-      let source = try nodes.pin(node, scratch)
+      let descriptor = try nodes.pin(node, scratch)
       defer { nodes.unpin(node) }
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
       try mutate(.makesName) { () throws(Errno) in
-        try Names.link(source, name.cString, in: directory)
+        try Names.link(descriptor, name.cString, in: directory)
       }
       let status = try InodeStatus.of(name.cString, in: directory)
-      answer(try entry(name, in: parent, zone, status), reply)
+      answer(try entry(name, in: parent, ruling, status), reply)
     } catch {
       reply.fail(error)
     }
@@ -114,10 +113,10 @@ extension ViewFileSystem {
       try check(name)
       let scratch = try ThreadScratch.current()
       let parent = try nodes.index(of: parent.rawValue)
-      let zone = zone(name, in: parent, scratch)
-      try requireVisible(zone)
+      let ruling = ruling(name, in: parent, scratch)
+      try requireVisible(ruling)
       try require(
-        policy.decide(.remove, in: zone, kind: isDirectory ? .directory : .file), in: zone,
+        ruling.decide(.remove, isDirectory ? .directory : .file), by: ruling,
         Inquiry(request, .remove, Subject(parent, name)))
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
@@ -166,13 +165,14 @@ extension ViewFileSystem {
       let newDirectory = try nodes.pin(newParent, scratch)
       defer { nodes.unpin(newParent) }
       let source = End(
-        name: name, parent: parent, directory: directory, zone: zone(name, in: parent, scratch))
+        name: name, parent: parent, directory: directory,
+        ruling: ruling(name, in: parent, scratch))
       let target = End(
         name: newName, parent: newParent, directory: newDirectory,
-        zone: zone(newName, in: newParent, scratch))
-      try requireVisible(source.zone)
+        ruling: nodes.ruling(of: newParent, like: source.ruling, scratch).below(newName))
+      try requireVisible(source.ruling)
       if flags & RenameFlag.exchange != 0 {
-        try requireVisible(target.zone)
+        try requireVisible(target.ruling)
         try exchange(request, source, target)
       } else {
         try move(request, source, to: target, flags, scratch)
@@ -188,7 +188,7 @@ extension ViewFileSystem {
     let name: Name
     let parent: NodeIndex
     let directory: CInt
-    let zone: ZoneID
+    let ruling: Ruling
 
     var subject: Subject { Subject(parent, name) }
   }
@@ -200,11 +200,11 @@ extension ViewFileSystem {
     let replaced = try doomed(target)
     let replacedStatus = replaced.status
     try require(
-      policy.decideRename(
-        from: renamed(source, status),
+      source.ruling.decideRename(
+        renamed(source, status),
         to: RenameTarget(
-          zone: target.zone, existing: replacedStatus.map { kind($0.mode) }),
-        named: target.name.bytes.span), in: source.zone,
+          zone: target.ruling.zone, existing: replacedStatus.map { kind($0.mode) }),
+        target.name), by: source.ruling,
       Inquiry(request, .rename, source.subject, second: target.subject))
     nodes.beginMove()
     defer { nodes.endMove() }
@@ -219,7 +219,7 @@ extension ViewFileSystem {
     }
     replaced.leave(target.name, target.parent, nodes)
     nodes.moved(
-      source.name, source.parent, to: target.name, target.parent, status, newZone: target.zone)
+      source.name, source.parent, to: target.name, target.parent, status, target.ruling)
   }
 
   /// What a rename is about to replace, and a way to it that outlives its name.
@@ -249,7 +249,8 @@ extension ViewFileSystem {
     let status = try InodeStatus.of(source.name.cString, in: source.directory)
     let other = try InodeStatus.of(target.name.cString, in: target.directory)
     try require(
-      policy.decideExchange(renamed(source, status), renamed(target, other)), in: source.zone,
+      source.ruling.decideExchange(renamed(source, status), renamed(target, other)),
+      by: source.ruling,
       Inquiry(request, .exchange, source.subject, second: target.subject))
     nodes.beginMove()
     defer { nodes.endMove() }
@@ -259,9 +260,9 @@ extension ViewFileSystem {
         flags: RenameFlag.exchange)
     }
     nodes.moved(
-      source.name, source.parent, to: target.name, target.parent, status, newZone: target.zone)
+      source.name, source.parent, to: target.name, target.parent, status, target.ruling)
     nodes.moved(
-      target.name, target.parent, to: source.name, source.parent, other, newZone: source.zone)
+      target.name, target.parent, to: source.name, source.parent, other, source.ruling)
   }
 
   private func renamed(_ end: End, _ status: borrowing InodeStatus) -> RenamedEntry {
@@ -269,7 +270,7 @@ extension ViewFileSystem {
     let kind = kind(status.mode)
     let linkCount = status.linkCount
     return RenamedEntry(
-      zone: end.zone, kind: kind,
+      zone: end.ruling.zone, kind: kind,
       hasSeveralLinks: kind != .directory && linkCount > 1,
       isOpen: open.opens > 0, isOpenForWriting: open.writers > 0)
   }

@@ -59,20 +59,11 @@ extension NodeTable {
   func orphaned(
     _ name: Name, _ parent: NodeIndex, to orphan: Name, _ status: borrowing InodeStatus
   ) {
-    moved(
-      name, parent, to: orphan, NodeTable.orphans, status,
-      newZone: ZoneID(rawValue: zoneOfKnown(status)))
+    moved(name, parent, to: orphan, NodeTable.orphans, status, rulingWithoutPath)
     lock.lock()
     let index = node(at: orphan, in: NodeTable.orphans, status)
     if index != 0 { record(index).pointee.state.insert(.orphaned) }
     lock.unlock()
-  }
-
-  private func zoneOfKnown(_ status: borrowing InodeStatus) -> UInt32 {
-    lock.lock()
-    defer { lock.unlock() }
-    let index = find(Identity(status))
-    return index == 0 ? 0 : record(index).pointee.zone
   }
 
   /// The backing's number of a node.

@@ -14,7 +14,6 @@ public import Policy
 public final class ViewFileSystem: FileSystem {
   let nodes: NodeTable
   let handles: HandleTable
-  let policy: PolicyEngine
   let permutation: InodePermutation
   let caller: Caller
   let bundleName: [UInt8]
@@ -37,7 +36,6 @@ public final class ViewFileSystem: FileSystem {
   ) throws(Errno) {
     let backing = try Backing.open(container, bundleName: configuration.bundleName)
     let arena = try Arena()
-    self.policy = policy
     self.caller = caller
     bundleName = configuration.bundleName
     ownerUID = configuration.ownerUID
@@ -278,10 +276,10 @@ extension ViewFileSystem {
     if name.count > Name.maximumByteCount { throw .nameTooLong }
   }
 
-  /// The zone of a name in a directory.
+  /// The ruling about a name in a directory.
   @inline(__always)
-  func zone(_ name: Name, in parent: NodeIndex, _ scratch: ThreadScratch) -> ZoneID {
-    policy.zone(named: name.bytes.span, in: nodes.zone(of: parent, scratch))
+  func ruling(_ name: Name, in parent: NodeIndex, _ scratch: ThreadScratch) -> Ruling {
+    nodes.ruling(of: parent, scratch).below(name)
   }
 
   /// What the kernel is shown of a status.

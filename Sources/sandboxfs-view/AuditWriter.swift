@@ -11,12 +11,10 @@ final class AuditWriter: Sendable {
   private static let batchMicroseconds: UInt32 = 50_000
 
   private let ring: AuditRing
-  private let policy: PolicyEngine
   private let log: AuditLogFile
 
-  init(_ ring: AuditRing, _ policy: PolicyEngine, _ log: AuditLogFile) {
+  init(_ ring: AuditRing, _ log: AuditLogFile) {
     self.ring = ring
-    self.policy = policy
     self.log = log
   }
 
@@ -69,7 +67,7 @@ final class AuditWriter: Sendable {
     object.add("path", record.path)
     if !record.secondPath.isEmpty { object.add("path2", record.secondPath) }
     object.add("result", Errno(record.code).symbol.utf8)
-    object.add("rule", policy.describe(record.rule).utf8)
+    object.add("rule", record.rule.utf8)
     if count > 1 { object.add("count", count) }
     return object.line + [UInt8(ascii: "\n")]
   }

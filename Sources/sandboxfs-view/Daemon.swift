@@ -25,7 +25,7 @@ final class Daemon {
     DaemonProcess.leaveSession()
     session = try Daemon.mount(fileSystem, configuration)
     control = try ControlServer(startup.container, configuration, termination: termination)
-    audit = AuditWriter(fileSystem.audit, policy, try Daemon.log(startup.container))
+    audit = AuditWriter(fileSystem.audit, try Daemon.log(startup.container))
     self.startup = startup
     loopThreads = UInt32(max(2, DaemonProcess.processorCount))
   }

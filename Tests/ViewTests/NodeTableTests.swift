@@ -41,7 +41,7 @@ private final class TableOnDisk {
   func enter(_ name: String) throws -> NodeIndex {
     try name.withCString { name in
       let status = try InodeStatus.of(name, in: directory.rawValue)
-      return try table.enter(NodeTable.root, Name(name), status, .root)
+      return try table.enter(NodeTable.root, Name(name), status, table.rulingWithoutPath)
     }
   }
 
@@ -54,7 +54,8 @@ private final class TableOnDisk {
         try Names.rename(
           name, in: directory.rawValue, to: newName, in: directory.rawValue, flags: 0)
         table.moved(
-          Name(name), NodeTable.root, to: Name(newName), NodeTable.root, status, newZone: .root)
+          Name(name), NodeTable.root, to: Name(newName), NodeTable.root, status,
+          table.rulingWithoutPath)
       }
     }
   }

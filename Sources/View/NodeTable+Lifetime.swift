@@ -1,0 +1,166 @@
+// How long a node lives: while the kernel, a child, an open file or a request refers to it.
+import LinuxKit
+import Policy
+
+extension NodeTable {
+  /// Counts a lookup of `name` in `parent`, whose inode has `status`, and returns its node.
+  ///
+  /// The count is raised before any answer is sent. Throws ENOMEM when the table is full.
+  func enter(
+    _ parent: NodeIndex, _ name: Name, _ status: borrowing InodeStatus, _ ruling: Ruling
+  ) throws(Errno) -> NodeIndex {
+    let identity = Identity(status)
+    lock.lock()
+    defer { lock.unlock() }
+    let known = find(identity)
+    if known != 0 {
+      let node = record(known)
+      if node.pointee.state.contains(.anchored) && !node.pointee.state.contains(.permanent) {
+        try giveName(known, parent, name)
+      }
+      // Only the known name's zone is the node's: another name of the inode may be in another.
+      if node.pointee.zone != ruling.zone.rawValue || node.pointee.zoneEpoch != zoneEpoch,
+        node.pointee.parent == parent,
+        names.equals(node.pointee.name, name.cString, count: name.count)
+      {
+        setZone(node, ruling)
+      }
+      node.pointee.lookups += 1
+      return known
+    }
+    return try add(parent, name, status, identity, ruling)
+  }
+
+  func add(
+    _ parent: NodeIndex, _ name: Name, _ status: borrowing InodeStatus, _ identity: Identity,
+    _ ruling: Ruling
+  ) throws(Errno) -> NodeIndex {
+    let index = slab.take()
+    guard index != 0 else { throw .noMemory }
+    let cells = names.store(name.cString, count: name.count)
+    guard cells != 0 else {
+      slab.give(index)
+      throw .noMemory
+    }
+    header.pointee.generation &+= 1
+    // 0 is the permanent nodes' own.
+    if header.pointee.generation == 0 { header.pointee.generation = 1 }
+    let node = record(index)
+    node.initialize(to: NodeRecord.empty)
+    node.pointee.generation = header.pointee.generation
+    node.pointee.parent = parent
+    node.pointee.name = cells
+    node.pointee.identity = identity
+    node.pointee.type = status.mode & 0o170000
+    node.pointee.lookups = 1
+    setZone(node, ruling)
+    record(parent).pointee.children += 1
+    insert(index)
+    node.pointee.state = record(parent).pointee.state.intersection(.bundle).union(.live)
+    return index
+  }
+
+  @inline(__always)
+  func setZone(_ node: UnsafeMutablePointer<NodeRecord>, _ ruling: Ruling) {
+    node.pointee.zone = ruling.zone.rawValue
+    // One that was computed before the last change is computed anew at its next use.
+    node.pointee.zoneEpoch = ruling.epoch
+  }
+
+  /// Counts a lookup of a node that is always there.
+  func enterPermanent(_ index: NodeIndex) {
+    lock.lock()
+    record(index).pointee.lookups += 1
+    lock.unlock()
+  }
+
+  /// Takes back lookups, and frees what nothing refers to any more.
+  func forget(_ id: UInt64, _ count: UInt64) {
+    var closing = ClosingDescriptors()
+    lock.lock()
+    if let index = try? index(of: id) {
+      let node = record(index)
+      node.pointee.lookups -= min(count, node.pointee.lookups)
+      freeUnreferenced(index, &closing)
+    }
+    lock.unlock()
+    closing.closeAll()
+  }
+
+  /// Frees a node that neither the kernel nor a child nor a request under way refers to, then its
+  /// parent likewise.
+  func freeUnreferenced(_ index: NodeIndex, _ closing: inout ClosingDescriptors) {
+    var index = index
+    while index != 0 {
+      let node = record(index)
+      guard node.pointee.lookups == 0, node.pointee.children == 0, node.pointee.opens == 0,
+        node.pointee.pins == 0, !node.pointee.state.contains(.permanent)
+      else { return }
+      let parent = node.pointee.parent
+      if !node.pointee.state.contains(.unhashed) { remove(index) }
+      dropDescriptor(node, index, &closing)
+      names.free(node.pointee.name)
+      node.pointee.state = []
+      slab.give(index)
+      if parent != 0 { record(parent).pointee.children -= 1 }
+      index = parent
+    }
+  }
+
+  func dropDescriptor(
+    _ node: UnsafeMutablePointer<NodeRecord>, _ index: NodeIndex,
+    _ closing: inout ClosingDescriptors
+  ) {
+    guard node.pointee.descriptor >= 0 else { return }
+    if node.pointee.state.contains(.anchored) {
+      anchoredCount -= 1
+    } else {
+      unlinkRecent(index)
+    }
+    descriptorCount -= 1
+    closing.add(node.pointee.descriptor)
+    node.pointee.descriptor = -1
+  }
+}
+
+extension NodeTable {
+  /// A handle was made.
+  func opened(_ index: NodeIndex, forWriting: Bool) {
+    lock.lock()
+    record(index).pointee.opens += 1
+    if forWriting { record(index).pointee.writers += 1 }
+    lock.unlock()
+  }
+
+  /// A handle is gone.
+  ///
+  /// Returns the inode number of an orphan that nobody has open any more.
+  @discardableResult
+  func closed(_ index: NodeIndex, forWriting: Bool) -> UInt64? {
+    var closing = ClosingDescriptors()
+    var orphan: UInt64?
+    lock.lock()
+    let node = record(index)
+    node.pointee.opens -= 1
+    if forWriting { node.pointee.writers -= 1 }
+    if node.pointee.opens == 0 && node.pointee.state.contains(.orphaned) {
+      orphan = node.pointee.inode
+      node.pointee.state.remove(.orphaned)
+      detach(index)
+      unhash(index)
+    }
+    freeUnreferenced(index, &closing)
+    lock.unlock()
+    closing.closeAll()
+    return orphan
+  }
+
+  /// How a known inode is open; nothing if it is not known.
+  func openCounts(_ status: borrowing InodeStatus) -> (opens: UInt32, writers: UInt32) {
+    lock.lock()
+    defer { lock.unlock() }
+    let index = find(Identity(status))
+    guard index != 0 else { return (0, 0) }
+    return (record(index).pointee.opens, record(index).pointee.writers)
+  }
+}

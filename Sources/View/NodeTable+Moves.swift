@@ -1,0 +1,167 @@
+// Names that move or go: what the table makes of a rename or a removal, and how others wait for it.
+import LinuxKit
+import Policy
+
+extension NodeTable {
+  /// A rename or removal begins: names may be elsewhere than the table says until it ends.
+  func beginMove() {
+    lock.lock()
+    movesUnderWay += 1
+    lock.unlock()
+  }
+
+  /// It ended, and the table says where names are.
+  func endMove() {
+    lock.lock()
+    movesUnderWay -= 1
+    moveCount &+= 1
+    lock.unlock()
+  }
+
+  /// How many moves have ended, to be compared later.
+  var moves: UInt32 {
+    lock.lock()
+    defer { lock.unlock() }
+    return moveCount
+  }
+
+  /// Whether a name that was not found may have been on its way since `moves` was read.
+  func mayHaveMoved(since moves: UInt32) -> Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    return movesUnderWay > 0 || moveCount != moves
+  }
+
+  /// The node at `name` in `parent`, if the inode with `status` is known by that name.
+  func node(
+    at name: Name, in parent: NodeIndex, _ status: borrowing InodeStatus
+  ) -> NodeIndex {
+    let index = find(Identity(status))
+    guard index != 0, record(index).pointee.parent == parent,
+      names.equals(record(index).pointee.name, name.cString, count: name.count)
+    else { return 0 }
+    return index
+  }
+
+  /// A name was moved: the node that was known by it is known by the new one.
+  ///
+  /// `ruling` is the new name's; a directory whose zone changes makes those below it stale.
+  func moved(
+    _ name: Name, _ parent: NodeIndex, to newName: Name, _ newParent: NodeIndex,
+    _ status: borrowing InodeStatus, _ ruling: Ruling
+  ) {
+    var closing = ClosingDescriptors()
+    lock.lock()
+    let index = node(at: name, in: parent, status)
+    if index != 0 {
+      let node = record(index)
+      let cells = names.store(newName.cString, count: newName.count)
+      if cells == 0 {
+        // No room for the name: the node can be reached by its descriptor only.
+        detach(index)
+      } else {
+        let old = node.pointee.name
+        node.pointee.name = cells
+        names.free(old)
+        node.pointee.parent = newParent
+        record(newParent).pointee.children += 1
+        record(parent).pointee.children -= 1
+      }
+      let changesZone =
+        node.pointee.zone != ruling.zone.rawValue || node.pointee.zoneEpoch != ruling.epoch
+      setZone(node, ruling)
+      if node.pointee.isDirectory && changesZone { raiseZoneEpoch() }
+      freeUnreferenced(parent, &closing)
+    }
+    lock.unlock()
+    closing.closeAll()
+  }
+
+  /// A name is gone: the node that was known by it is reached by `descriptor` from now on.
+  ///
+  /// Takes the descriptor. `status` is from before the removal.
+  func removed(
+    _ name: Name, _ parent: NodeIndex, _ status: borrowing InodeStatus,
+    descriptor: consuming Descriptor
+  ) {
+    var closing = ClosingDescriptors()
+    let raw = descriptor.release()
+    lock.lock()
+    let index = node(at: name, in: parent, status)
+    if index == 0 {
+      closing.add(raw)
+    } else {
+      anchor(index, raw, &closing)
+      detach(index)
+      let isLast = status.linkCount <= 1 || record(index).pointee.isDirectory
+      if isLast { unhash(index) }
+      freeUnreferenced(index, &closing)
+      freeUnreferenced(parent, &closing)
+    }
+    lock.unlock()
+    closing.closeAll()
+  }
+
+  /// Keeps a descriptor for good, unless too many are kept already and nobody has the file open.
+  func anchor(_ index: NodeIndex, _ raw: CInt, _ closing: inout ClosingDescriptors) {
+    let node = record(index)
+    guard !node.pointee.state.contains(.anchored) else {
+      closing.add(raw)
+      return
+    }
+    if node.pointee.descriptor >= 0 {
+      unlinkRecent(index)
+      closing.add(raw)
+    } else {
+      node.pointee.descriptor = raw
+      descriptorCount += 1
+    }
+    node.pointee.state.insert(.anchored)
+    anchoredCount += 1
+    if anchoredCount > anchoredLimit && node.pointee.opens == 0 && node.pointee.pins == 0 {
+      node.pointee.state.remove(.anchored)
+      anchoredCount -= 1
+      descriptorCount -= 1
+      closing.add(node.pointee.descriptor)
+      node.pointee.descriptor = -1
+    }
+  }
+
+  /// Takes a node's name away.
+  func detach(_ index: NodeIndex) {
+    let node = record(index)
+    if node.pointee.parent != 0 { record(node.pointee.parent).pointee.children -= 1 }
+    node.pointee.parent = 0
+    names.free(node.pointee.name)
+    node.pointee.name = 0
+  }
+
+  /// No name leads to this inode any more: its number may be used again by another.
+  func unhash(_ index: NodeIndex) {
+    guard !record(index).pointee.state.contains(.unhashed) else { return }
+    remove(index)
+    record(index).pointee.state.insert(.unhashed)
+  }
+
+  /// A node without a name was found by another one.
+  func giveName(_ index: NodeIndex, _ parent: NodeIndex, _ name: Name) throws(Errno) {
+    let cells = names.store(name.cString, count: name.count)
+    guard cells != 0 else { throw .noMemory }
+    let node = record(index)
+    node.pointee.name = cells
+    node.pointee.parent = parent
+    record(parent).pointee.children += 1
+    node.pointee.state.remove(.anchored)
+    anchoredCount -= 1
+    linkRecent(index)
+  }
+
+  /// Makes every zone stale but the root's, which is the same in every policy.
+  func raiseZoneEpoch() {
+    zoneEpoch &+= 1
+    if zoneEpoch == 0 { zoneEpoch = 1 }
+    for index in [NodeTable.root, NodeTable.orphans] {
+      record(index).pointee.zoneEpoch = zoneEpoch
+    }
+  }
+}
