@@ -1,5 +1,6 @@
 // Whether a file system answers, and who we are.
 internal import Glibc
+internal import Synchronization
 
 /// Whether the file system at a path has lost whoever served it: ENOTCONN.
 public func isDead(_ path: [UInt8]) -> Bool {
@@ -13,6 +14,40 @@ public func isDead(_ path: [UInt8]) -> Bool {
   } catch {
     return error == .notConnected || error == Errno(ECONNABORTED)
   }
+}
+
+/// As `isDead`; nil if there is no answer within some milliseconds.
+///
+/// A thread of its own asks, and goes on waiting if it must.
+public func isDead(_ path: [UInt8], withinMilliseconds patience: Int64) -> Bool? {
+  let question = Question(about: path)
+  let context = Unmanaged.passRetained(question)
+  var thread = pthread_t()
+  guard pthread_create(&thread, nil, ask, context.toOpaque()) == 0 else {
+    context.release()
+    return nil
+  }
+  pthread_detach(thread)
+  let deadline = monotonicMilliseconds() + patience
+  while question.answer.withLock({ $0 }) == nil, monotonicMilliseconds() < deadline {
+    usleep(1000)
+  }
+  return question.answer.withLock { $0 }
+}
+
+private final class Question: Sendable {
+  let path: [UInt8]
+  let answer = Mutex<Bool?>(nil)
+
+  init(about path: [UInt8]) { self.path = path }
+}
+
+private func ask(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  // `isDead` passes a retained question.
+  let question = Unmanaged<Question>.fromOpaque(context.unsafelyUnwrapped).takeRetainedValue()
+  let answer = isDead(question.path)
+  question.answer.withLock { $0 = answer }
+  return nil
 }
 
 /// Whether the caller is root, so that it may mount by itself.

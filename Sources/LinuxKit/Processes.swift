@@ -10,6 +10,9 @@ public struct RunningProcess: Sendable {
   /// A process by its number.
   public init(pid: Int32) { self.pid = pid }
 
+  /// The one that started the caller.
+  public static var parent: RunningProcess { RunningProcess(pid: getppid()) }
+
   /// All that run.
   public static func all() -> [RunningProcess] {
     entries("/proc").compactMap { Int32($0) }.map(RunningProcess.init(pid:))

@@ -61,6 +61,12 @@ extension ViewMounts {
     return root.options + root.superOptions
   }
 
+  /// Whether anything is mounted at a directory.
+  public static func isMountPoint(_ target: [UInt8]) throws(MountError) -> Bool {
+    let path = try mountPointPath(target)
+    return try readMountTable().topmost(at: path) != nil
+  }
+
   private static func detach(_ view: MountedParts) throws(MountError) {
     do throws(Errno) {
       // The bundle's mount lies on the view and goes with it.
@@ -128,6 +134,15 @@ extension ViewMounts {
   }
 }
 
+/// The canonical path of what may be a mount point.
+private func mountPointPath(_ target: [UInt8]) throws(MountError) -> [UInt8] {
+  do throws(Errno) {
+    return try canonicalPathOfMountPoint(target)
+  } catch {
+    throw MountError(.failed, target.printable, error)
+  }
+}
+
 /// A mounted view and what is mounted on it.
 struct MountedParts {
   /// The view itself.
@@ -144,12 +159,7 @@ struct MountedParts {
   ///
   /// What unmounts by source finds the bundle, since it was mounted last.
   static func find(_ target: [UInt8]) throws(MountError) -> MountedParts {
-    let path: [UInt8]
-    do throws(Errno) {
-      path = try canonicalPathOfMountPoint(target)
-    } catch {
-      throw MountError(.failed, target.printable, error)
-    }
+    let path = try mountPointPath(target)
     let table = try readMountTable()
     guard var root = table.topmost(at: path), root.isView else {
       throw MountError(.failed, "no view is mounted at \(path.printable)")

@@ -19,7 +19,7 @@ public struct ViewReport: Equatable, Sendable {
   public let target: [UInt8]
   /// Its file system: all mounts of one container have the same.
   public let device: DeviceNumber
-  /// Its daemon; nil if it is gone, or another user's.
+  /// Its daemon; nil if it is gone, does not answer, or is another user's.
   public let daemon: Int32?
   /// Whether this mount can be written to.
   public let isReadOnly: Bool
@@ -35,9 +35,7 @@ extension ViewMounts {
     let table = try readMountTable()
     let daemons = RunningDaemon.all()
     return table.entries.filter(\.isWholeView).map { entry in
-      let daemon =
-        daemons.first { $0.status?.device == entry.device }
-        ?? daemons.first { $0.status == nil && $0.identifier == entry.source }
+      let daemon = daemons.first { $0.status?.device == entry.device }
       return ViewReport(
         identifier: daemon?.identifier ?? entry.source, target: entry.mountPoint,
         device: entry.device, daemon: daemon?.process.pid,
@@ -48,8 +46,12 @@ extension ViewMounts {
   }
 
   private static func health(of entry: MountEntry, _ daemon: RunningDaemon?) -> ViewReport.Health {
-    if let daemon { return daemon.status == nil ? .silent : .answering }
+    if daemon?.status != nil { return .answering }
     // Another user's daemon cannot be asked, but the view can.
-    return isDead(entry.mountPoint) ? .dead : .answering
+    return switch isDead(entry.mountPoint, withinMilliseconds: 1000) {
+    case nil: .silent
+    case true: .dead
+    case false: .answering
+    }
   }
 }

@@ -198,6 +198,21 @@ import Testing
     }
   }
 
+  @Test("a view whose daemon is stopped is shown as silent, and takes nobody along")
+  func silent() throws {
+    try withMountingScene { scene in
+      let view = try scene.mount()
+      kill(view.daemon, SIGSTOP)
+      defer { kill(view.daemon, SIGCONT) }
+      let report = try ViewMounts.list().first { $0.target == Array(scene.target.utf8) }
+      #expect(report?.health == .silent)
+      let failure = scene.failure { try scene.mount(at: scene.other) }
+      #expect(failure?.message.contains("does not answer") == true, "\(failure as Any)")
+      kill(view.daemon, SIGCONT)
+      try scene.unmount()
+    }
+  }
+
   @Test("a dead view can be unmounted")
   func unmountDead() throws {
     try withMountingScene { scene in
@@ -269,24 +284,25 @@ import Testing
     try withMountingScene { scene in
       try scene.mount()
       try scene.unmount()
-      let before = try resources()
+      let before = try resources(of: scene)
       for _ in 0..<20 {
         try scene.mount()
         let work = "echo a > Documents/a && cat Documents/a Notes.app/Info.plist && rm Documents/a"
         #expect(try run("sh", ["-c", work], in: scene.target).text == "a\nhello\n")
         try scene.unmount()
       }
-      #expect(try resources() == before)
+      let after = try resources(of: scene)
+      #expect(after == before)
       #expect(try scene.mounted() == [])
     }
   }
 }
 
 /// How many descriptors and children this process has, and what libmount has noted.
-private func resources() throws -> [String] {
+private func resources(of scene: MountingScene) throws -> [String] {
   let script =
     "ls /proc/$PPID/fd | wc -l; cat /proc/$PPID/task/*/children | wc -w; "
-    + "grep -c sandboxfs /run/mount/utab || true"
+    + "grep -c '\(scene.path)/' /run/mount/utab || true"
   return try run("sh", ["-c", script]).text.split(separator: "\n").map(String.init)
 }
 
