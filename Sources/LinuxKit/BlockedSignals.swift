@@ -75,6 +75,9 @@ public struct BlockedSignals: ~Copyable {
   }
 }
 
+/// Waits for so many milliseconds.
+public func pauseMilliseconds(_ count: UInt32) { usleep(count * 1000) }
+
 /// The milliseconds of a clock that never goes back.
 public func monotonicMilliseconds() -> Int64 {
   var now = timespec()

@@ -84,12 +84,12 @@ extension ViewMounts {
         .failed, "\(view.name) is busy: \(foreign.mountPoint.printable) is mounted in it")
     }
     do throws(Errno) {
-      if let bundle = view.bundle { try LinuxKit.unmount(bundle.mountPoint) }
+      if let bundle = view.bundle { try unmountPatiently(bundle.mountPoint, view) }
     } catch {
       throw failure(error, view)
     }
     do throws(Errno) {
-      try LinuxKit.unmount(view.path)
+      try unmountPatiently(view.path, view)
     } catch {
       let failure = failure(error, view)
       try bindAgain(view)
@@ -97,9 +97,23 @@ extension ViewMounts {
     }
   }
 
+  /// Tries again where nobody can be found who uses it: who only looks at it for a moment, as a
+  /// program does that lists open files, must not be in the way.
+  private static func unmountPatiently(_ path: [UInt8], _ view: MountedParts) throws(Errno) {
+    for _ in 0..<5 {
+      do throws(Errno) {
+        return try LinuxKit.unmount(path)
+      } catch {
+        guard error == .busy, view.users.isEmpty else { throw error }
+        pauseMilliseconds(20)
+      }
+    }
+    try LinuxKit.unmount(path)
+  }
+
   private static func failure(_ error: Errno, _ view: MountedParts) -> MountError {
     guard error == .busy else { return MountError(.failed, "cannot unmount \(view.name)", error) }
-    let users = Holders.ofMounts([view.root] + (view.bundle.map { [$0] } ?? []))
+    let users = view.users
     return MountError(
       .failed,
       "\(view.name) is busy"
@@ -152,6 +166,8 @@ struct MountedParts {
   /// What others have mounted in it.
   let foreign: [MountEntry]
 
+  /// The processes that use it.
+  var users: [RunningProcess] { Holders.ofMounts([root] + (bundle.map { [$0] } ?? [])) }
   var path: [UInt8] { root.mountPoint }
   var name: String { path.printable }
 

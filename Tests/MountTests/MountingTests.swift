@@ -203,6 +203,10 @@ import Testing
     try withMountingScene { scene in
       let view = try scene.mount()
       kill(view.daemon, SIGSTOP)
+      // All its threads have to notice.
+      let stopped =
+        "until ! grep -h ^State: /proc/\(view.daemon)/task/*/status | grep -qv stopped; do :; done"
+      _ = try run("bash", ["-c", stopped], timeoutSeconds: 10)
       defer { kill(view.daemon, SIGCONT) }
       let report = try ViewMounts.list().first { $0.target == Array(scene.target.utf8) }
       #expect(report?.health == .silent)
