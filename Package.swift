@@ -84,7 +84,10 @@ let package = Package(
     tests("LinuxKitTests", ["LinuxKit"]),
     tests(
       "StoreTests",
-      ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Store", "TestSupport"]),
+      [
+        "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Store", "TestSupport",
+        "sandboxfs",
+      ]),
     tests("ViewTests", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit", "View"]),
     tests(
       "MountTests",
