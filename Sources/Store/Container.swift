@@ -14,6 +14,8 @@ public final class Container: Sendable {
   public let directory: Walker
   /// What `container.plist` said when it was opened.
   public let record: ContainerRecord
+  private let bundleInode: UInt64?
+  private let directoryInode: UInt64?
 
   init(
     _ identifier: BundleIdentifier, of store: Store, in directory: consuming Walker
@@ -25,6 +27,8 @@ public final class Container: Sendable {
     }
     self.identifier = identifier
     self.store = store
+    bundleInode = try? directory.status(of: ContainerLayout.bundle.utf8).identity.inode
+    directoryInode = try? directory.status().identity.inode
     self.directory = directory
     self.record = record
   }
@@ -68,6 +72,16 @@ public final class Container: Sendable {
       bundleName: record.bundleName, inodeKey: (record.inodeKey[0], record.inodeKey[1]),
       layers: try Profiles(settings: store.location.settings).layers(of: self),
       transport: transport, target: target, source: source, mountFlags: mountFlags)
+  }
+
+  /// Whether record and bundle are still those that it was opened with.
+  ///
+  /// Once the container's daemon holds its lock they can't change any more; so who starts one asks
+  /// afterwards, and starts anew if an update came between.
+  public func isCurrent() -> Bool {
+    guard let now = try? store.containerIfPresent(identifier) else { return false }
+    return now.record == record && now.bundleInode == bundleInode
+      && now.directoryInode == directoryInode
   }
 
   // MARK: What is in it

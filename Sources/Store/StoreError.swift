@@ -31,7 +31,9 @@ public struct StoreError: Error, Equatable, Sendable {
 
   /// A system call that failed while something was done.
   init(_ what: String, _ cause: Errno) {
-    self.init(.failed, "\(what): \(cause.message)")
+    let reason =
+      cause == .crossDevice ? "it is a mount point, and those are not crossed" : cause.message
+    self.init(.failed, "\(what): \(reason)")
   }
 }
 

@@ -20,7 +20,7 @@ let mountSubcommand = Subcommand(
     positionals: [Positional("APP", .app), Positional("DIRECTORY", .directory)],
     options: [readOnly], exitStatuses: plainStatuses)
 ) { arguments in
-  let container = try container(arguments.positionals[0], arguments)
+  let container = try preparedContainer(arguments.positionals[0], arguments)
   var settings = MountSettings()
   settings.readOnly = arguments.has(readOnly)
   _ = try ViewMounts.mount(

@@ -35,7 +35,7 @@ let runSubcommand = Subcommand(
   if let rest = arguments.rest, rest.isEmpty {
     throw UsageError("sandboxfs run", "COMMAND is missing behind '--'")
   }
-  let container = try container(arguments.positionals[0], arguments)
+  let container = try preparedContainer(arguments.positionals[0], arguments)
   var options = RunOptions(
     environment: callersEnvironment(), defaultStore: try StoreLocation.usualStore())
   options.allowed = Set(

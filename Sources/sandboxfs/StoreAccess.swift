@@ -28,6 +28,14 @@ func container(
   return try Store.open(try location(arguments)).container(identifier)
 }
 
+/// The container of the app that an argument names, ready to be mounted.
+func preparedContainer(
+  _ word: [UInt8], _ arguments: ParsedArguments
+) throws -> Container {
+  let identifier = try identifier(word)
+  return try Store.open(try location(arguments)).preparedContainer(identifier)
+}
+
 /// What the daemon of a container's view is started with; Mounting fills in where and how.
 func configuration(of container: Container) throws(StoreError) -> ViewConfiguration {
   try container.viewConfiguration(

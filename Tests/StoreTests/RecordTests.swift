@@ -111,6 +111,21 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
     }
   }
 
+  @Test("A store of which a part is another file system is refused in words")
+  func partOfAnother() throws {
+    try withStore { store, path in
+      let bundle = try SampleBundle.flat(in: path)
+      _ = try store.install(from: bytes(bundle.path))
+      let containers = "\(path)/store/containers"
+      try #require(mount("none", containers, "tmpfs", 0, nil) == 0)
+      defer { umount2(containers, CInt(MNT_DETACH)) }
+      let wanted = "\(containers): it is a mount point, and those are not crossed"
+      #expect(message { _ = try store.list() } == wanted)
+      let installing = message { _ = try store.install(from: bytes(bundle.path)) }
+      #expect(installing?.contains("it is a mount point") == true, "\(installing ?? "installed")")
+    }
+  }
+
   @Test("A store that is full refuses in one line and is as it was")
   func full() throws {
     try withTemporaryDirectory { path in

@@ -192,8 +192,11 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
       let kept = "\(path)/store/containers/\(identifier)/data/Documents/kept"
       #expect(FileManager.default.createFile(atPath: kept, contents: Data([1, 2, 3])))
       let new = try SampleBundle.flat("Notizen.app", in: path, version: "2.0")
+      let opened = try store.container(identifier)
+      #expect(opened.isCurrent())
       let report = try store.install(from: bytes(new.path))
       #expect(report.isUpdate && report.version == "2.0")
+      #expect(!opened.isCurrent())
       let container = try store.container(identifier)
       #expect(container.record.bundleName == bytes("Notizen.app"))
       #expect(container.record.ownerUID == before.ownerUID)
