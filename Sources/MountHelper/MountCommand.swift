@@ -46,7 +46,8 @@ func runMount(_ words: [[UInt8]], called name: String) throws {
   if arguments.has(fake) {
     return try ViewMounts.check(container, at: target, settings)
   }
-  try ViewMounts.mount(container, at: target, settings)
+  let view = try ViewMounts.mount(container, at: target, settings)
+  if let remark = view.remark { throw remark }
   say("\(name): \(source.printable) is mounted on \(target.printable)", arguments)
 }
 

@@ -13,14 +13,16 @@ extension ViewMounts {
       guard let status = try DaemonStatus.ask(directory) else {
         throw MountError(.failed, "the container's daemon ended as soon as it served")
       }
+      var remark: MountError?
       if configuration.transport == .kernel {
         let view = try openView(status.device, at: target)
-        try complete(view, configuration, at: target, settings)
+        remark = try complete(view, configuration, at: target, settings)
       }
       try signals.check()
       StartedDaemons.add(daemon)
       return MountedView(
-        target: target.path, device: status.device, daemon: daemon.pid, isFirst: true)
+        target: target.path, device: status.device, daemon: daemon.pid, isFirst: true,
+        remark: remark)
     } catch {
       takeDown(target, configuration)
       // Without its mount it ends by itself, unless it is what has failed.
@@ -31,10 +33,13 @@ extension ViewMounts {
   }
 
   /// Gives a view that is attached its attributes, its bundle and its note.
+  ///
+  /// Returns what is wrong if only the note could not be made. A view that is to be read-only is
+  /// writable for a moment; if somebody has opened a file for writing by then, this fails.
   static func complete(
     _ view: borrowing Descriptor, _ configuration: ViewConfiguration, at target: MountTarget,
     _ settings: MountSettings
-  ) throws(MountError) {
+  ) throws(MountError) -> MountError? {
     do throws(Errno) {
       try view.changeMount(setting: settings.attributes, clearing: MountSettings.decided)
       if !configuration.bundleName.isEmpty {
@@ -43,8 +48,13 @@ extension ViewMounts {
     } catch {
       throw MountError(.failed, "cannot bind the bundle at \(target.name)", error)
     }
-    try recordView(
-      source: configuration.source, at: target.path, bundle: configuration.bundleName)
+    do throws(MountError) {
+      try recordView(
+        source: configuration.source, at: target.path, bundle: configuration.bundleName)
+      return nil
+    } catch {
+      return error
+    }
   }
 
   /// The root of the view that was just mounted, if that is what the target's path now leads to.

@@ -14,7 +14,10 @@ func recordView(
     if bundle.isEmpty { return }
     try recordMount(source: source, root: bundle, at: bundlePath(target, bundle))
   } catch {
-    throw MountError(.record, "cannot note the mount of \(target.printable) in utab", error)
+    throw MountError(
+      .record,
+      "\(target.printable) is mounted, but could not be noted for umount(8) in /run/mount/utab, "
+        + "so unmount it with 'umount -R': \(error.message)")
   }
 }
 

@@ -17,13 +17,14 @@ extension ViewMounts {
     try attachCopy(of: original, at: target, settings)
     do throws(MountError) {
       let view = try openView(status.device, at: target)
-      try complete(view, configuration, at: target, settings)
+      let remark = try complete(view, configuration, at: target, settings)
+      return MountedView(
+        target: target.path, device: status.device, daemon: status.pid, isFirst: false,
+        remark: remark)
     } catch {
       takeDown(target, configuration)
       throw error
     }
-    return MountedView(
-      target: target.path, device: status.device, daemon: status.pid, isFirst: false)
   }
 
   /// The mount that a copy would be made of; nil if the view is mounted nowhere.

@@ -309,6 +309,24 @@ import Testing
       views
       """, said: "= 0\n= 0\n"),
     Row(
+      "where nothing can be noted",
+      """
+      mount -t tmpfs t /run && mkdir -p /run/mount && mount -o remount,ro /run
+      try mount -t sandboxfs com.example.Notes m -o "$O"
+      views
+      try umount -R m
+      views
+      """,
+      said: """
+        mount.sandboxfs: m is mounted, but could not be noted for umount(8) in /run/mount/utab, so \
+        unmount it with 'umount -R': Permission denied
+        = 16
+        m rw,noexec
+        m/Notes.app ro
+        = 0
+
+        """),
+    Row(
       "a daemon that was killed",
       """
       mount -t sandboxfs com.example.Notes m -o "$O"

@@ -289,7 +289,7 @@ import Testing
       try scene.mount()
       try scene.unmount()
       let before = try resources(of: scene)
-      for _ in 0..<20 {
+      for _ in 0..<rounds {
         try scene.mount()
         let work = "echo a > Documents/a && cat Documents/a Notes.app/Info.plist && rm Documents/a"
         #expect(try run("sh", ["-c", work], in: scene.target).text == "a\nhello\n")
@@ -301,6 +301,9 @@ import Testing
     }
   }
 }
+
+/// 20, or as many as SANDBOXFS_ROUNDS says.
+private let rounds = getenv("SANDBOXFS_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 20
 
 /// How many descriptors and children this process has, and what libmount has noted.
 private func resources(of scene: MountingScene) throws -> [String] {
