@@ -11,6 +11,6 @@ public struct MountedView: Equatable, Sendable {
   public let daemon: Int32
   /// Whether this is the container's first mount, for which the daemon was started.
   public let isFirst: Bool
-  /// What is wrong although it is mounted: umount(8) will not know about its bundle; nil if nothing.
+  /// What is wrong although it is mounted, such as that umount(8) will not know of its bundle.
   public let remark: MountError?
 }
