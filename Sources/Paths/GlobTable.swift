@@ -32,6 +32,11 @@ public struct GlobTable: Sendable {
     return id
   }
 
+  /// Every glob by its number.
+  public var globs: [ID: Glob] {
+    known.reduce(into: [:]) { $0[$1.value] = $1.key }
+  }
+
   private mutating func code(_ piece: Glob.Piece) -> UInt32 {
     switch piece {
     case .byte(let byte): return UInt32(byte)

@@ -32,6 +32,53 @@ public enum Presentation {
     return quoted(joined.isEmpty ? [UInt8(ascii: "/")] : joined)
   }
 
+  /// A path as the pattern that matches it and nothing beside it, as one word of a profile.
+  public static func pattern(_ components: some Sequence<[UInt8]>) -> String {
+    let text = components.map { "/" + patternText($0) }.joined()
+    return quotedPattern(text.isEmpty ? "/" : text)
+  }
+
+  /// A pattern's text in double quotes if it has blanks or a `#`.
+  public static func quotedPattern(_ text: String) -> String {
+    text.contains { " #".contains($0) } ? "\"\(text)\"" : text
+  }
+
+  /// Bytes that mean themselves, as a pattern has them; quotes may have to stand around it.
+  public static func patternText(_ bytes: [UInt8]) -> String {
+    var text = ""
+    append(bytes, to: &text) { "\\\"*?[,".unicodeScalars.contains($0) }
+    return text
+  }
+
+  /// A byte between the brackets of a pattern, where it means itself.
+  static func bracketByte(_ byte: UInt8) -> String {
+    var text = ""
+    append([byte], to: &text) { "\\\"[]-!^:,".unicodeScalars.contains($0) }
+    return text
+  }
+
+  /// A line of a profile on one line of a terminal: blanks outside of quotes are made one, and what
+  /// cannot be shown is `\ooo`.
+  public static func line(_ bytes: some Sequence<UInt8>) -> String {
+    var text: [UInt8] = []
+    var isQuoted = false
+    var isEscaped = false
+    for byte in bytes {
+      let isBlank = byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+      if isBlank, !isQuoted, !isEscaped {
+        if text.last != UInt8(ascii: " "), !text.isEmpty { text.append(UInt8(ascii: " ")) }
+      } else {
+        text.append(byte)
+      }
+      if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
+      isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+    }
+    while text.last == UInt8(ascii: " ") || text.last == UInt8(ascii: "\r") { text.removeLast() }
+    var shown = ""
+    append(text, to: &shown) { _ in false }
+    return shown
+  }
+
   private static func append(
     _ bytes: [UInt8], to text: inout String, escapingWith needsBackslash: (Unicode.Scalar) -> Bool
   ) {

@@ -112,7 +112,7 @@ extension PolicyEngine {
     }
   }
 
-  private func explainHiddenDirectory(above path: ViewPath) -> Explanation? {
+  func explainHiddenDirectory(above path: ViewPath) -> Explanation? {
     var zone = ZoneID.root
     for (index, name) in path.components.dropLast().enumerated() {
       zone = self.zone(named: name.span, in: zone)

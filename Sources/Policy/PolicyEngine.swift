@@ -3,7 +3,7 @@
 // The engine is immutable but for the table of zones, which grows as paths are met and is behind a
 // lock that is held for a step or a copy, never across a call of anyone else's.
 
-import Paths
+public import Paths
 import Synchronization
 
 /// Decides what may be done in a view.
@@ -99,6 +99,38 @@ public final class PolicyEngine: Sendable {
   public func layer(of rule: RuleID) -> ProfileSource.Rank? {
     guard Int(rule.rawValue) < book.rules.count else { return nil }
     return book.rules[Int(rule.rawValue)].place.rank
+  }
+
+  /// The line that a rule is, as it was written; nil for a rule that is built in.
+  ///
+  /// `layers` are those that the engine was made of: it keeps no text.
+  public func text(of rule: RuleID, in layers: [ProfileSource]) -> [UInt8]? {
+    guard Int(rule.rawValue) < book.rules.count else { return nil }
+    let place = book.rules[Int(rule.rawValue)].place
+    let text =
+      switch book.files[place.file].origin {
+      case .source(let index): layers[index].text
+      case .shipped(let index): ShippedProfiles.all[index].text
+      }
+    let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    return Array(lines[place.line - 1])
+  }
+
+  /// The names that a rule's `only=` lets be created; none if it is no limit.
+  public func names(allowedBy rule: RuleID) -> [Glob] { book.names(of: rule.rawValue) }
+
+  /// The rules that give an attribute what it is in a zone, in the order of reading; none where no
+  /// rule says anything.
+  public func rules(for attribute: Attribute, in zone: ZoneID) -> [RuleID] {
+    let zone = self[zone]
+    switch attribute {
+    case .purge: return rules(of: zone.purgeRules).map(RuleID.init(rawValue:))
+    case .quota: return rules(of: zone.quotaRules).map(RuleID.init(rawValue:))
+    case .only: return rules(of: zone.onlyRules).map(RuleID.init(rawValue:))
+    default:
+      let winner = zone.winner(attribute)
+      return winner == .unset ? [] : [winner]
+    }
   }
 }
 

@@ -16,6 +16,20 @@ struct ParsedRule: Sendable {
   var only: [Glob]?
 }
 
+/// A profile that was read.
+struct ProfileFile: Sendable {
+  enum Origin: Hashable, Sendable {
+    /// The source of that index among those that the engine was made of.
+    case source(Int)
+    /// The shipped one of that index.
+    case shipped(Int)
+  }
+
+  /// Its name, as it is shown.
+  var name: [UInt8]
+  var origin: Origin
+}
+
 /// Where a line stands.
 struct SourcePlace: Hashable, Sendable {
   /// The layer whose reading came to this line.
@@ -44,8 +58,8 @@ public struct Expectation: Hashable, Sendable {
 
 /// What the profiles of an engine say, in the order of reading.
 struct Profile: Sendable {
-  /// The names of the profiles, as they are shown.
-  var files: [[UInt8]] = []
+  /// The profiles that were read, once for each time.
+  var files: [ProfileFile] = []
   var rules: [ParsedRule] = []
   var expectations: [Expectation] = []
 }

@@ -11,7 +11,10 @@ struct ProfileParser {
   /// How many rules all layers may have together, those of included profiles counted each time.
   static let maximumRuleCount = 1 << 20
 
-  private let library: [ProfileSource]
+  private typealias Entry = (source: ProfileSource, origin: ProfileFile.Origin)
+
+  /// What can be included, the sources before the shipped ones of the same name.
+  private let library: [Entry]
   private var profile = Profile()
   private var errors: [ProfileError] = []
 
@@ -28,26 +31,31 @@ struct ProfileParser {
   ///
   /// Throws every mistake of every layer.
   static func read(_ sources: [ProfileSource]) throws(ProfileErrors) -> Profile {
-    var parser = Self(library: sources.filter { $0.rank == .included })
+    let entries = sources.enumerated().map { (source: $1, origin: ProfileFile.Origin.source($0)) }
+    let shipped = ShippedProfiles.all.enumerated().map {
+      (source: $1, origin: ProfileFile.Origin.shipped($0))
+    }
+    var parser = Self(library: entries.filter { $0.source.rank == .included } + shipped)
     for rank in ProfileSource.Rank.allCases where rank != .included {
-      for source in sources where source.rank == rank {
-        parser.read(source, rank: rank, including: [])
+      for entry in entries where entry.source.rank == rank {
+        parser.read(entry, rank: rank, including: [])
       }
     }
     guard parser.errors.isEmpty else { throw ProfileErrors(errors: parser.errors) }
     return parser.profile
   }
 
-  private init(library: [ProfileSource]) {
+  private init(library: [Entry]) {
     self.library = library
   }
 
   private mutating func read(
-    _ source: ProfileSource, rank: ProfileSource.Rank, including: [[UInt8]]
+    _ entry: Entry, rank: ProfileSource.Rank, including: [[UInt8]]
   ) {
+    let source = entry.source
     var context = Context(
       rank: rank, file: profile.files.count, including: including + [source.name])
-    profile.files.append(source.name)
+    profile.files.append(ProfileFile(name: source.name, origin: entry.origin))
     guard source.text.count <= rank.maximumByteCount else {
       context.line = 1
       let limit = "a profile of at most \(rank.maximumByteCount) bytes"
@@ -70,7 +78,7 @@ struct ProfileParser {
     guard !isFull else { return }
     errors.append(
       ProfileError(
-        file: profile.files[context.file], line: context.line, column: error.column,
+        file: profile.files[context.file].name, line: context.line, column: error.column,
         text: error.text, expected: error.expected))
   }
 
@@ -89,21 +97,22 @@ struct ProfileParser {
   private mutating func include(_ words: [Word], in context: Context) throws(LineError) {
     let name = try word(1, of: words, expected: "the name of a profile")
     try end(of: words, at: 2)
-    guard
-      let source = library.first(where: { $0.answers(to: name.plain) })
-        ?? ShippedProfiles.named(name.plain)
-    else {
-      let known = (library + ShippedProfiles.all).map { Presentation.escaped($0.name) }
+    guard let entry = library.first(where: { $0.source.answers(to: name.plain) }) else {
+      var known: [String] = []
+      for entry in library {
+        let name = Presentation.escaped(entry.source.name)
+        if !known.contains(name) { known.append(name) }
+      }
       throw LineError(name, expected: "a profile that is there: \(known.joined(separator: ", "))")
     }
-    guard !context.including.contains(source.name) else {
+    guard !context.including.contains(entry.source.name) else {
       throw LineError(name, expected: "a profile that does not include itself")
     }
     guard context.including.count < Self.maximumIncludeDepth else {
       throw LineError(
         name, expected: "profiles that include each other at most \(Self.maximumIncludeDepth) deep")
     }
-    read(source, rank: context.rank, including: context.including)
+    read(entry, rank: context.rank, including: context.including)
   }
 
   /// Reads `@expect allow|deny OPERATION PATH [PATH]`.
@@ -128,7 +137,7 @@ struct ProfileParser {
     profile.expectations.append(
       Expectation(
         isAllowed: answer.plain == Array("allow".utf8), operation: operation, path: path,
-        secondPath: second, file: profile.files[context.file], line: context.line))
+        secondPath: second, file: profile.files[context.file].name, line: context.line))
   }
 
   private func viewPath(_ word: Word) throws(LineError) -> ViewPath {

@@ -15,7 +15,7 @@ struct Rule: Sendable {
 
 /// All rules of an engine.
 struct RuleBook: Sendable {
-  let files: [[UInt8]]
+  let files: [ProfileFile]
   private(set) var rules: [Rule] = []
   private(set) var globs = GlobTable()
   /// The globs of each set of names, as a range of `onlyGlobs`.
@@ -54,10 +54,16 @@ struct RuleBook: Sendable {
     return false
   }
 
+  /// The names that a rule's `only` lets be created; none if it is no limit.
+  func names(of rule: UInt32) -> [Glob] {
+    let byNumber = globs.globs
+    return onlySets[Int(rules[Int(rule)].only)].compactMap { byNumber[onlyGlobs[$0]] }
+  }
+
   /// Where a rule stands, for people: `default.profile:7`.
   func describe(_ rule: RuleID) -> String {
     if let name = RuleID.builtIn.first(where: { $0.rule == rule })?.name { return name }
     let place = rules[Int(rule.rawValue)].place
-    return "\(Presentation.escaped(files[place.file])):\(place.line)"
+    return "\(Presentation.escaped(files[place.file].name)):\(place.line)"
   }
 }
