@@ -111,7 +111,7 @@ public struct ExitStatus: Equatable, Sendable {
 
 /// One command: what follows a program's name, or a program without commands.
 public struct Command: Sendable {
-  /// The word that chooses it.
+  /// The word that chooses it; two words for a command of a group.
   public let name: String
   /// What it does: one sentence.
   public let summary: String
@@ -145,6 +145,20 @@ public struct Command: Sendable {
   }
 }
 
+/// The first word of several commands that are about one thing.
+public struct CommandGroup: Equatable, Sendable {
+  /// The word.
+  public let name: String
+  /// What its commands do: one sentence.
+  public let summary: String
+
+  /// A group of the commands whose names begin with its own.
+  public init(name: String, summary: String) {
+    self.name = name
+    self.summary = summary
+  }
+}
+
 /// A program that has commands.
 public struct Program: Sendable {
   /// The name that people type.
@@ -157,16 +171,43 @@ public struct Program: Sendable {
   public let sharedOptions: [Option]
   /// The commands, in the order of help.
   public let commands: [Command]
+  /// The groups that commands with two words belong to.
+  public let groups: [CommandGroup]
 
   /// A program with every field given.
   public init(
     name: String, summary: String, examples: [String], sharedOptions: [Option],
-    commands: [Command]
+    commands: [Command], groups: [CommandGroup] = []
   ) {
+    self.groups = groups
     self.name = name
     self.summary = summary
     self.examples = examples
     self.sharedOptions = sharedOptions
     self.commands = commands
+  }
+}
+
+extension Program {
+  /// The commands of a group, by their second word.
+  func commands(of group: CommandGroup) -> [(word: String, command: Command)] {
+    commands.compactMap { command in
+      let words = command.name.split(separator: " ", maxSplits: 1)
+      guard words.count == 2, words[0] == group.name else { return nil }
+      return (String(words[1]), command)
+    }
+  }
+
+  /// What may follow the program's name, in the order of help: commands with one word, and groups
+  /// in the place of their first command.
+  var firstWords: [(name: String, summary: String)] {
+    var words: [(name: String, summary: String)] = []
+    for command in commands {
+      let first = command.name.prefix { $0 != " " }
+      let group = groups.first { $0.name == first }
+      let word = group.map { ($0.name, $0.summary) } ?? (command.name, command.summary)
+      if words.last?.name != word.0 { words.append(word) }
+    }
+    return words
   }
 }

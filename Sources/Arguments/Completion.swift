@@ -32,12 +32,16 @@ extension Command {
 
 extension Program {
   private var bash: String {
-    let commandWords = commands.map(\.name).joined(separator: " ")
+    let commandWords = firstWords.map(\.name).joined(separator: " ")
     let programWords = (sharedOptions.flatMap(\.forms) + ["--version", "--help"])
       .joined(separator: " ")
+    let groupCases = groups.map { group in
+      let words = commands(of: group).map(\.word).joined(separator: " ")
+      return "    \(group.name)) options=--help operands=\(quoted(words)) ;;"
+    }
     let cases = commands.map { command in
       """
-          \(command.name))
+          \(quoted(command.name)))
             options=\(quoted(command.words(sharedOptions)))
       \(bashValues(command.options + sharedOptions))
             operands=\(quoted(bashWord(command.positionals.first?.subject ?? .free))) ;;
@@ -49,9 +53,10 @@ extension Program {
         local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
         local command= word options operands values=
         for word in "${COMP_WORDS[@]:1:COMP_CWORD - 1}"; do
-          case $word in
-            --) return ;;
-            \(commands.map(\.name).joined(separator: " | "))) command=${command:-$word} ;;
+          case $command:$word in
+            *:--) return ;;
+            \(firstWords.map { ":" + $0.name }.joined(separator: " | "))) command=$word ;;
+      \(bashGroups)
           esac
         done
         case $command in
@@ -59,7 +64,7 @@ extension Program {
             options=\(quoted(programWords))
       \(bashValues(sharedOptions))
             operands=\(quoted(commandWords)) ;;
-      \(cases.joined(separator: "\n"))
+      \((groupCases + cases).joined(separator: "\n"))
         esac
         [ -n "$values" ] || { case $current in -*) values=$options ;; *) values=$operands ;; esac; }
         case $values in
@@ -73,6 +78,14 @@ extension Program {
       complete -F _\(name) \(name)
 
       """
+  }
+
+  /// The cases of bash that take a group's second word.
+  private var bashGroups: String {
+    groups.map { group in
+      let words = commands(of: group).map { "\(group.name):\($0.word)" }
+      return "      \(words.joined(separator: " | "))) command=\"$command $word\" ;;"
+    }.joined(separator: "\n")
   }
 
   /// The case of bash that looks at the word before: it may want a value.
@@ -99,14 +112,10 @@ extension Program {
 
 extension Program {
   private var zsh: String {
-    let described = commands.map { "    " + quoted("\($0.name):\($0.summary)") }
-    let cases = commands.map { command in
-      let words =
-        (command.options + sharedOptions).flatMap(zshOption)
-        + command.positionals.map(zshPositional)
-        + ["'(- *)'{-h,--help}'[say this]'"]
-      return "    \(command.name)) _arguments -S \(words.joined(separator: " ")) ;;"
-    }
+    let described = firstWords.map { "    " + quoted("\($0.name):\($0.summary)") }
+    let cases =
+      commands.filter { !$0.name.contains(" ") }.map { "    " + zshCase($0.name, $0) }
+      + groups.map(zshGroup)
     return """
       #compdef \(name)
       # zsh completion for \(name). Written by '\(name) completion zsh'.
@@ -132,6 +141,32 @@ extension Program {
       }
       _\(name) "$@"
 
+      """
+  }
+
+  private func zshCase(_ word: String, _ command: Command) -> String {
+    let words =
+      (command.options + sharedOptions).flatMap(zshOption)
+      + command.positionals.map(zshPositional)
+      + ["'(- *)'{-h,--help}'[say this]'"]
+    return "\(word)) _arguments -S \(words.joined(separator: " ")) ;;"
+  }
+
+  /// The case of a group's first word: once more the same for the second.
+  private func zshGroup(_ group: CommandGroup) -> String {
+    let members = commands(of: group)
+    let described = members.map { quoted("\($0.word):\($0.command.summary)") }
+    let cases = members.map { "        " + zshCase($0.word, $0.command) }
+    return """
+          \(group.name))
+            commands=(\(described.joined(separator: " ")))
+            _arguments -C '(- *)'{-h,--help}'[say this]' '1: :->command' '*:: :->rest'
+            case $state in
+              command) _describe command commands; return ;;
+            esac
+            case $line[1] in
+      \(cases.joined(separator: "\n"))
+            esac ;;
       """
   }
 
@@ -167,20 +202,32 @@ extension Program {
       "# fish completion for \(name). Written by '\(name) completion fish'.",
       "complete -c \(name) -f",
     ]
-    for command in commands {
+    for word in firstWords {
       lines.append(
-        "complete -c \(name) -n __fish_use_subcommand -a \(command.name) "
-          + "-d \(quoted(command.summary))")
+        "complete -c \(name) -n __fish_use_subcommand -a \(word.name) -d \(quoted(word.summary))")
     }
+    lines += groups.flatMap(fishGroup)
     lines += sharedOptions.map { "complete -c \(name) \(fishOption($0))" }
     for command in commands {
-      let seen = "complete -c \(name) -n '__fish_seen_subcommand_from \(command.name)'"
+      let words = command.name.split(separator: " ").map { "__fish_seen_subcommand_from \($0)" }
+      let seen = "complete -c \(name) -n \(quoted(words.joined(separator: "; and ")))"
       lines += command.options.map { "\(seen) \(fishOption($0))" }
       if let first = command.positionals.first, let action = fishAction(first.subject) {
         lines.append("\(seen) \(action)")
       }
     }
     return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// The second words of a group, as long as none of them is there.
+  private func fishGroup(_ group: CommandGroup) -> [String] {
+    let members = commands(of: group)
+    let condition =
+      "__fish_seen_subcommand_from \(group.name); and not __fish_seen_subcommand_from "
+      + members.map(\.word).joined(separator: " ")
+    return members.map {
+      "complete -c \(name) -n \(quoted(condition)) -a \($0.word) -d \(quoted($0.command.summary))"
+    }
   }
 
   private func fishOption(_ option: Option) -> String {

@@ -35,9 +35,22 @@ extension Program {
       summary + "\n",
       section("Example", examples.map { "  " + $0 }),
       section("Usage", ["  \(name) COMMAND [ARGUMENT...]"]),
-      section("Commands", columns(commands.map { ($0.name, $0.summary) })),
+      section("Commands", columns(firstWords.map { ($0.name, $0.summary) })),
       section("Options", optionLines(sharedOptions + versionAndHelp)),
       "'\(name) COMMAND --help' says more about one of them.\n",
+    ]
+    return sections.joined(separator: "\n")
+  }
+
+  /// The text of a group's `--help`, with a line feed at its end.
+  public func help(about group: CommandGroup) -> String {
+    let called = "\(name) \(group.name)"
+    let rows = commands(of: group).map { ($0.word, $0.command.summary) }
+    let sections = [
+      group.summary + "\n",
+      section("Usage", ["  \(called) COMMAND [ARGUMENT...]"]),
+      section("Commands", columns(rows)),
+      "'\(called) COMMAND --help' says more about one of them.\n",
     ]
     return sections.joined(separator: "\n")
   }

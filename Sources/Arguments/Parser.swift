@@ -42,6 +42,8 @@ public struct ParsedArguments: Sendable {
 public enum Request: Sendable {
   /// Help about the program, or about one command.
   case help(Command?)
+  /// Help about the commands of a group.
+  case groupHelp(CommandGroup)
   /// The program's version.
   case version
   /// To run a command.
@@ -59,20 +61,48 @@ extension Program {
       if argument == Array("--version".utf8) { return .version }
       if try reader.readOption() { continue }
       let word = reader.arguments.removeFirst()
-      let command = try command(word)
+      if let group = group(word) { return try parse(group, &reader) }
+      let command = try command([word])
       reader.called = "\(name) \(command.name)"
       return try command.parse(&reader, sharedOptions)
     }
     throw UsageError(name, "a command is missing; try '\(name) --help'")
   }
 
-  /// The command of that name.
-  public func command(_ word: [UInt8]) throws(UsageError) -> Command {
-    if let command = commands.first(where: { Array($0.name.utf8) == word }) { return command }
+  private func parse(_ group: CommandGroup, _ reader: inout Reader) throws(UsageError) -> Request {
+    reader.called = "\(name) \(group.name)"
+    while let argument = reader.arguments.first {
+      if reader.isHelp { return .groupHelp(group) }
+      if try reader.readOption() { continue }
+      reader.arguments.removeFirst()
+      let command = try command([Array(group.name.utf8), argument])
+      reader.called = "\(name) \(command.name)"
+      return try command.parse(&reader, sharedOptions)
+    }
+    throw UsageError(reader.called, "a command is missing; try '\(reader.called) --help'")
+  }
+
+  /// The group of that name.
+  public func group(_ word: [UInt8]) -> CommandGroup? {
+    groups.first { Array($0.name.utf8) == word }
+  }
+
+  /// The command of that name, of one word or of a group's and another.
+  public func command(_ words: [[UInt8]]) throws(UsageError) -> Command {
+    let wanted = Array(words.joined(separator: [UInt8(ascii: " ")]))
+    if let command = commands.first(where: { Array($0.name.utf8) == wanted }) { return command }
+    var called = name
+    var known = firstWords.map(\.name)
+    var unknown = words.first ?? []
+    if words.count > 1, let group = words.first.flatMap(group) {
+      called += " \(group.name)"
+      known = commands(of: group).map(\.word)
+      unknown = words[1]
+    }
     throw UsageError(
-      name,
-      "unknown command '\(word.printable)'; "
-        + advice(word, among: commands.map(\.name), otherwise: "try '\(name) --help'"))
+      called,
+      "unknown command '\(unknown.printable)'; "
+        + advice(unknown, among: known, otherwise: "try '\(called) --help'"))
   }
 }
 

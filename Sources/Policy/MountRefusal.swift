@@ -1,8 +1,8 @@
-// What the kernel refuses by the mounts of a view, before the daemon is asked: no rule can allow it,
-// and nothing of it is logged.
+// What the kernel refuses by the mounts of a view, before the daemon is asked: no rule can allow
+// it, and nothing of it is logged.
 //
-// The order of these questions is the kernel's: the directories on the way are looked up first, then
-// come the checks of the mount, and only then what is at the path.
+// The order of these questions is the kernel's: the directories on the way are looked up first,
+// then come the checks of the mount, and only then what is at the path.
 
 import Paths
 

@@ -50,7 +50,7 @@ private struct Trial {
       guard let next = nextEngine(after: explanation, engine) else { break }
       engine = next
     }
-    return .outsideRules("no line of the container's own profile allows it")
+    return .outsideRules("no line of the container's own profile")
   }
 
   /// The lines that were needed: one of them may have made an earlier one superfluous.
@@ -74,7 +74,7 @@ private struct Trial {
     default: break
     }
     guard let attribute = verdict.attribute else {
-      return .outsideRules("this holds whatever the rules say")
+      return .outsideRules("nothing: this holds whatever the rules say")
     }
     let isDifference =
       question.operation == .exchange

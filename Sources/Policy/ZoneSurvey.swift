@@ -1,24 +1,38 @@
 // A walk over all that some policies tell apart: from the root on, for each set of zones the names
 // that lead further, one of each kind.
 //
-// Names come from the patterns themselves: each literal, some names for each glob of a pattern or of
-// an `only=`, some for each two globs that both match, and some that nobody speaks of. So the walk
-// meets every zone but those that take three globs at once for one name.
+// Names come from the patterns themselves: each literal, some names for each glob of a pattern or
+// of an `only=`, some for each two globs that both match, and some that nobody speaks of. So the
+// walk meets every zone but those that take three globs at once for one name.
 
 public import Paths
 
 /// One path that stands for others.
 public struct SurveyedPlace: Hashable, Sendable {
+  /// Where the last name comes from.
+  public enum Origin: Sendable {
+    /// A pattern's own name; the root, too.
+    case literal
+    /// An example of a glob.
+    case glob
+    /// What two globs might both match.
+    case combination
+    /// What no pattern speaks of.
+    case unspoken
+  }
+
   /// An example of such a path.
   public let path: ViewPath
   /// All such paths, as a pattern; a `*` for names that no pattern speaks of.
   public let pattern: String
+  /// Where its last name comes from.
+  public let origin: Origin
   /// The path's zone, for each policy.
   public let zones: [ZoneID]
 
   fileprivate static func root(count: Int) -> Self {
     Self(
-      path: ViewPath(components: [], namesDirectory: true), pattern: "/",
+      path: ViewPath(components: [], namesDirectory: true), pattern: "/", origin: .literal,
       zones: [ZoneID](repeating: .root, count: count))
   }
 }
@@ -28,6 +42,11 @@ public struct ZoneSurvey {
   private struct Name: Hashable {
     var bytes: [UInt8]
     var label: String
+    var origin: SurveyedPlace.Origin
+
+    static func combination(_ bytes: [UInt8]) -> Name {
+      Name(bytes: bytes, label: Presentation.patternText(bytes), origin: .combination)
+    }
   }
 
   private let engines: [PolicyEngine]
@@ -50,7 +69,10 @@ public struct ZoneSurvey {
   }
 
   /// Calls `body` for the root, without a place above it, and for each step from a place to one
-  /// below; places nearer to the root come first.
+  /// below.
+  ///
+  /// Places nearer to the root come first, those below hidden ones never, and in each directory
+  /// those that combine two globs come last.
   public mutating func walk(_ body: (_ above: SurveyedPlace?, _ place: SurveyedPlace) -> Void) {
     let root = SurveyedPlace.root(count: engines.count)
     body(nil, root)
@@ -69,9 +91,14 @@ public struct ZoneSurvey {
         }
         let next = step(from: place, name)
         body(place, next)
-        if known.insert(next.zones).inserted { queue.append(next) }
+        if !isHidden(next), known.insert(next.zones).inserted { queue.append(next) }
       }
     }
+  }
+
+  /// Whether nothing is found below a place, by one of the policies.
+  private func isHidden(_ place: SurveyedPlace) -> Bool {
+    zip(engines, place.zones).contains { $0[$1].flags.contains(.hidden) }
   }
 
   private func step(from place: SurveyedPlace, _ name: Name) -> SurveyedPlace {
@@ -81,7 +108,7 @@ public struct ZoneSurvey {
     let base = place.pattern == "/" ? "" : place.pattern
     return SurveyedPlace(
       path: ViewPath(components: place.path.components + [name.bytes]),
-      pattern: "\(base)/\(name.label)", zones: zones)
+      pattern: "\(base)/\(name.label)", origin: name.origin, zones: zones)
   }
 
   // MARK: Names
@@ -108,22 +135,30 @@ public struct ZoneSurvey {
   }
 
   private mutating func names(_ literals: [[UInt8]], _ globs: [Glob]) -> [Name] {
-    var names = literals.map { Name(bytes: $0, label: Presentation.patternText($0)) }
-    for glob in globs { names += glob.examples.map { Name(bytes: $0, label: glob.text) } }
-    if globs.count <= Self.maximumPairedGlobCount {
+    var names = literals.map {
+      Name(bytes: $0, label: Presentation.patternText($0), origin: .literal)
+    }
+    var table = GlobTable()
+    let isPaired = globs.count <= Self.maximumPairedGlobCount
+    if isPaired { for glob in globs { _ = table.insert(glob) } } else { isComplete = false }
+    for glob in globs {
+      names += glob.examples.map { name in
+        let isCommon = table.globs.contains { $1 != glob && table.matches($0, name.span) }
+        return isCommon
+          ? .combination(name) : Name(bytes: name, label: glob.text, origin: .glob)
+      }
+    }
+    if isPaired {
       for (index, glob) in globs.enumerated() {
         for other in globs[(index + 1)...] {
-          names += Self.examples(glob, other).map {
-            Name(bytes: $0, label: Presentation.patternText($0))
-          }
+          names += Self.examples(glob, other).map(Name.combination)
         }
       }
-    } else {
-      isComplete = false
     }
-    names += Self.unspoken.map { Name(bytes: Array($0.utf8), label: "*") }
+    names += Self.unspoken.map { Name(bytes: Array($0.utf8), label: "*", origin: .unspoken) }
     var known: Set<[UInt8]> = []
-    return names.filter { known.insert($0.bytes).inserted }
+    let all = names.filter { known.insert($0.bytes).inserted }
+    return all.filter { $0.origin != .combination } + all.filter { $0.origin == .combination }
   }
 
   /// Names that two globs might both match.

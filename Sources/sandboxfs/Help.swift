@@ -1,8 +1,8 @@
-// `sandboxfs help [COMMAND]`.
+// `sandboxfs help [COMMAND...]`.
 
 internal import Arguments
 
-private let commandArgument = Positional("COMMAND", .free, .optional)
+private let commandArgument = Positional("COMMAND", .free, .any)
 
 let helpSubcommand = Subcommand(
   command: Command(
@@ -10,10 +10,13 @@ let helpSubcommand = Subcommand(
     examples: ["sandboxfs help install"], positionals: [commandArgument],
     exitStatuses: plainStatuses)
 ) { arguments in
-  guard let word = arguments.positionals.first else {
+  let words = arguments.positionals
+  if words.isEmpty {
     try Output.write(sandboxfs.help())
-    return 0
+  } else if words.count == 1, let group = sandboxfs.group(words[0]) {
+    try Output.write(sandboxfs.help(about: group))
+  } else {
+    try Output.write(help(about: try sandboxfs.command(words)))
   }
-  try Output.write(help(about: try sandboxfs.command(word)))
   return 0
 }

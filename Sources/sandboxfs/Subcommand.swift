@@ -2,7 +2,7 @@
 
 internal import Arguments
 
-/// One word behind `sandboxfs`.
+/// What one word behind `sandboxfs` does, or two.
 struct Subcommand: Sendable {
   /// What it is called and takes.
   let command: Command
@@ -26,6 +26,11 @@ let subcommands: [Subcommand] = [
   unmountSubcommand,
   statusSubcommand,
   runSubcommand,
+  policyExplainSubcommand,
+  policyShowSubcommand,
+  policyCheckSubcommand,
+  policyTestSubcommand,
+  policyDiffSubcommand,
   completionSubcommand,
   helpSubcommand,
   versionSubcommand,
@@ -40,7 +45,10 @@ let sandboxfs = Program(
     "sandboxfs run org.gnustep.TextEdit",
   ],
   sharedOptions: [storeOption],
-  commands: subcommands.map(\.command))
+  commands: subcommands.map(\.command),
+  groups: [
+    CommandGroup(name: "policy", summary: "Explains, shows, checks, tests and compares rules.")
+  ])
 
 /// `--store DIR`, which every subcommand takes.
 let storeOption = Option(

@@ -13,6 +13,8 @@ func perform(_ arguments: [[UInt8]]) -> Int32 {
     switch try sandboxfs.parse(arguments) {
     case .help(let command):
       return printed(command.map { help(about: $0) } ?? sandboxfs.help())
+    case .groupHelp(let group):
+      return printed(sandboxfs.help(about: group))
     case .version:
       return printed(versionLine)
     case .run(let command, let parsed):

@@ -23,7 +23,11 @@ private let program = Program(
     Command(
       name: "list", summary: "Lists.", examples: ["tool list"],
       positionals: [Positional("APP", .app, .any)], exitStatuses: []),
-  ])
+    Command(
+      name: "rules show", summary: "Shows rules.", examples: ["tool rules show x"],
+      positionals: [Positional("APP", .app)], options: [force], exitStatuses: []),
+    Command(name: "rules check", summary: "Checks rules.", examples: [], exitStatuses: []),
+  ], groups: [CommandGroup(name: "rules", summary: "Is about rules.")])
 
 private func bytes(_ line: String) -> [[UInt8]] {
   line.split(separator: " ").map { Array($0.utf8) }
@@ -42,6 +46,7 @@ extension Request {
   fileprivate var summary: String {
     switch self {
     case .help(let command): (["help"] + [command?.name].compactMap(\.self)).joined(separator: " ")
+    case .groupHelp(let group): "help \(group.name)"
     case .version: "version"
     case .run(let command, _): "run \(command.name)"
     }
@@ -96,6 +101,9 @@ extension Request {
       ("--help", "help"), ("-h", "help"), ("--store /s --help", "help"),
       ("install -f -h", "help install"), ("install --help --frce", "help install"),
       ("run x --help", "help run"), ("run x -- --help", "run run"), ("--version", "version"),
+      ("rules --help", "help rules"), ("rules -h show", "help rules"),
+      ("rules show --help", "help rules show"), ("rules show x", "run rules show"),
+      ("--store /s rules --store /s check", "run rules check"),
     ])
   func help(_ line: String, _ want: String) throws {
     #expect(try program.parse(bytes(line)).summary == want)
@@ -135,6 +143,11 @@ extension Request {
       Mistake(
         "install --shell csh x",
         "tool install: 'csh' is no SHELL of '--shell'; expected 'bash', 'zsh'"),
+      Mistake("rules", "tool rules: a command is missing; try 'tool rules --help'"),
+      Mistake("rules shwo x", "tool rules: unknown command 'shwo'; did you mean 'show'?"),
+      Mistake("rules show", "tool rules show: APP is missing; try 'tool rules show --help'"),
+      Mistake("show x", "tool: unknown command 'show'; try 'tool --help'"),
+      Mistake("ruels", "tool: unknown command 'ruels'; did you mean 'rules'?"),
       Mistake("--sotre /s list", "tool: unknown option '--sotre'; did you mean '--store'?"),
     ])
   func mistakes(_ row: Mistake) {

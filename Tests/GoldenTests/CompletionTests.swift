@@ -19,6 +19,9 @@ import Testing
     arguments: [
       Row("sandboxfs ver", "version"), Row("sandboxfs --st", "--store"),
       Row("sandboxfs version --st", "--store"), Row("sandboxfs completion z", "zsh"),
+      Row("sandboxfs polic", "policy"), Row("sandboxfs policy exp", "explain"),
+      Row("sandboxfs policy check --js", "--json"), Row("sandboxfs policy --h", "--help"),
+      Row("sandboxfs policy test --as lim", "limits"),
       Row("sandboxfs --store /tmp vers", "version"), Row("sandboxfs version -- --st", ""),
     ])
   func bash(_ row: Row) throws {

@@ -15,8 +15,10 @@ private let pageNames = (try? FileManager.default.contentsOfDirectory(atPath: pa
       .replacing("\\-", with: "-")
   }
 
-  private func help(_ arguments: String...) throws -> String {
-    try run(BuiltPrograms.path("sandboxfs"), arguments).text
+  private func help(_ arguments: String...) throws -> String { try help(arguments) }
+
+  private func help(_ arguments: [some StringProtocol]) throws -> String {
+    try run(BuiltPrograms.path("sandboxfs"), arguments.map { String($0) }).text
   }
 
   /// The options that a text names, such as `--json` and `-l`.
@@ -25,10 +27,19 @@ private let pageNames = (try? FileManager.default.contentsOfDirectory(atPath: pa
     return Set(found.map { String($0.2) })
   }
 
+  /// Every command, by its one word or its two.
   private func commands() throws -> [String] {
-    let lines = try help("--help").components(separatedBy: "\n")
-    let start = lines.firstIndex(of: "Commands:").map { $0 + 1 } ?? 0
-    return lines[start...].prefix { !$0.isEmpty }.compactMap {
+    try words(help("--help")).flatMap { word in
+      let words = try words(help(word, "--help"))
+      return words.isEmpty ? [word] : words.map { "\(word) \($0)" }
+    }
+  }
+
+  /// The commands that a help text lists.
+  private func words(_ help: String) -> [String] {
+    let lines = help.components(separatedBy: "\n")
+    guard let heading = lines.firstIndex(of: "Commands:") else { return [] }
+    return lines[(heading + 1)...].prefix { !$0.isEmpty }.compactMap {
       $0.split(separator: " ").first.map(String.init)
     }
   }
@@ -45,9 +56,10 @@ private let pageNames = (try? FileManager.default.contentsOfDirectory(atPath: pa
         Issue.record("sandboxfs(1) has no section about '\(command)'")
         continue
       }
-      let lines = try help(command, "--help").split(separator: "\n").filter {
-        $0.hasPrefix("  -") || $0.hasPrefix("      --")
-      }
+      let lines = try help((command + " --help").split(separator: " "))
+        .split(separator: "\n").filter {
+          $0.hasPrefix("  -") || $0.hasPrefix("      --")
+        }
       let known = options(lines.map { $0.prefix(40) }.joined(separator: "\n"))
       let told = options(
         section.split(separator: "\n").filter { $0.hasPrefix(".B") }.joined(separator: "\n"))

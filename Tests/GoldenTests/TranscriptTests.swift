@@ -24,9 +24,11 @@ private let directory = URL(filePath: #filePath).deletingLastPathComponent()
     }
   }
 
-  @Test("an app's life from its install to its end is what was recorded")
-  func session() throws {
-    try compare("session") { commands, scratch in
+  @Test(
+    "what is told of an app's life, and of its rules, is what was recorded",
+    arguments: ["session", "policy"])
+  func session(_ name: String) throws {
+    try compare(name) { commands, scratch in
       try makeBundles(in: scratch)
       return try said(script(commands), in: scratch, apart: true)
     }

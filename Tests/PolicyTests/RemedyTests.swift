@@ -1,4 +1,4 @@
-// What would allow what is refused: tried lines, as few as can be, or the reason why there are none.
+// What would allow what is refused: lines that were tried, as few as can be, or why there are none.
 
 import Paths
 import Policy
@@ -32,7 +32,7 @@ private let rows = [
   Row(.read, "/Documents/gone", "change limits.profile:1"),
   Row(.exec, "/tmp/a", "/tmp/a exec"), Row(.rename, "/tmp/a", to: "/b", "/b write"),
   Row(.rename, "/a", to: "/b", "/a write; /b write"),
-  Row(.remove, "/tmp/", "none: this holds whatever the rules say"),
+  Row(.remove, "/tmp/", "none: nothing: this holds whatever the rules say"),
   Row(
     .write, "/Notes.app/a",
     "none: another version of the app, installed: its bundle never changes"),
