@@ -29,6 +29,14 @@ public enum Launch {
     return RunOutcome(status: try result.get(), remarks: remarks)
   }
 
+  /// Throws what this machine lacks for any run: bubblewrap, or user namespaces.
+  ///
+  /// `run` asks too. To ask first spares a person errors that follow from it.
+  public static func checkMachine() throws(LaunchError) {
+    _ = try findBubblewrap()
+    try refuseWithoutUserNamespaces()
+  }
+
   /// Unmounts what runs that were killed have left mounted.
   ///
   /// Every command that looks at what is mounted may call it first; what is in use stays.

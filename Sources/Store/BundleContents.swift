@@ -134,7 +134,7 @@ private struct Reader {
     return identifier
   }
 
-  /// The first of these keys that is there, as a text without NUL; numbers are texts too.
+  /// The first of these keys that says something, as a text without NUL; numbers are texts too.
   func text(_ keys: String...) throws(StoreError) -> String? {
     for key in keys {
       let found: String
@@ -145,6 +145,8 @@ private struct Reader {
       case .real(let number): found = String(number)
       default: throw StoreError(.failed, "\(path): \(key) is not a text")
       }
+      // What Xcode would have filled in, and nobody did, says nothing.
+      if found.contains("$(") || found.contains("${") { continue }
       guard !found.utf8.contains(0) else {
         throw StoreError(.failed, "\(path): \(key) has a NUL in it")
       }

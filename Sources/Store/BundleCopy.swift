@@ -14,8 +14,9 @@ struct BundleCopy {
   private let installer = effectiveUID()
   /// Who owns the bundle's own directory.
   private let bundleOwner: UInt32
-  /// The links that were followed out, with where to.
-  private var followed: [String] = []
+  /// The first link that was followed out, with where to, and how many there were.
+  private var firstFollowed: String?
+  private var followedCount = 0
 
   /// Where a directory that is copied lies.
   private struct Place {
@@ -41,17 +42,24 @@ struct BundleCopy {
 
   /// Copies the bundle at `source` to the entry `name` of `target`.
   ///
-  /// Returns what the installer should know.
+  /// Returns what the installer should know, and may want to.
   static func copy(
     _ source: borrowing Walker, as name: [UInt8], into target: borrowing Walker
-  ) throws(StoreError) -> [String] {
+  ) throws(StoreError) -> (warnings: [String], notes: [String]) {
     let status = try saying(name.printable) { () throws(Errno) in try source.status() }
     var copy = BundleCopy(bundleOwner: status.ownerUID)
     let created = try copy.writer.createDirectory(name, in: target, shownAs: name)
     try copy.copyEntries(
       of: source, beneath: source, into: created,
       Place(shown: name, ancestors: [status.identity]))
-    return copy.writer.warnings + copy.followed
+    return (copy.writer.warnings, copy.notes)
+  }
+
+  /// What was taken from outside: one line, since some apps have a hundred such links.
+  private var notes: [String] {
+    guard let firstFollowed else { return [] }
+    if followedCount == 1 { return [firstFollowed] }
+    return ["\(firstFollowed), and \(followedCount - 1) more links that lead out of the bundle"]
   }
 
   private init(bundleOwner: UInt32) { self.bundleOwner = bundleOwner }
@@ -186,7 +194,10 @@ struct BundleCopy {
         "\(shown.printable) links to \(path.printable), which is not for everybody to read: copy "
           + "what the app needs into the bundle")
     }
-    followed.append("\(shown.printable): copied from \(path.printable)")
+    followedCount += 1
+    if firstFollowed == nil {
+      firstFollowed = "\(shown.printable): copied from \(path.printable)"
+    }
     guard status.kind == .directory else {
       return try copy(found, status, as: name, beneath: source, into: target, outside)
     }

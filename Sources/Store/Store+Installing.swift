@@ -30,6 +30,8 @@ public struct InstallReport: Equatable, Sendable {
   public var isUpdate: Bool
   /// What the installer should know, a line each.
   public var warnings: [String]
+  /// What went as it should and may still be of interest, a line each.
+  public var notes: [String]
 }
 
 extension Store {
@@ -55,9 +57,9 @@ extension Store {
     let bundles = try saying("preparing the install") { () throws(Errno) in
       try staged.createDirectory(ContainerLayout.bundle.utf8, mode: BundleWriter.directoryMode)
     }
-    let (name, warnings) = try BundleSource.bring(path, into: bundles)
+    let (name, warnings, notes) = try BundleSource.bring(path, into: bundles)
     let bundle = try saying(name.printable) { () throws(Errno) in try bundles.enter(name) }
-    let information = try BundleInformation(of: bundle, called: name)
+    let information = try information(of: bundle, called: name, warnings)
     try checkProfile(of: bundle, called: name)
 
     let present = try containerIfPresent(information.identifier)
@@ -77,7 +79,21 @@ extension Store {
     _ = lock
     return InstallReport(
       identifier: record.identifier, name: record.displayName, version: record.version,
-      isUpdate: present != nil, warnings: warnings)
+      isUpdate: present != nil, warnings: warnings, notes: notes)
+  }
+
+  /// What a bundle says of itself.
+  ///
+  /// If that fails, what was left out may be why.
+  private func information(
+    of bundle: borrowing Walker, called name: [UInt8], _ warnings: [String]
+  ) throws(StoreError) -> BundleInformation {
+    do throws(StoreError) {
+      return try BundleInformation(of: bundle, called: name)
+    } catch {
+      guard let warning = warnings.first else { throw error }
+      throw StoreError(error.kind, "\(error.message) (\(warning))")
+    }
   }
 
   /// Refuses a bundle whose own rules could not be kept later.
@@ -201,7 +217,7 @@ private enum BundleSource {
   /// Brings the bundle at `path` into `target`, and says its name and what one should know.
   static func bring(
     _ path: [UInt8], into target: borrowing Walker
-  ) throws(StoreError) -> (name: [UInt8], warnings: [String]) {
+  ) throws(StoreError) -> (name: [UInt8], warnings: [String], notes: [String]) {
     let canonical = try saying(path.printable) { () throws(Errno) in try canonicalPath(path) }
     let found = try saying(path.printable) { () throws(Errno) in
       try Descriptor.following(canonical)
@@ -216,12 +232,14 @@ private enum BundleSource {
       let source = try saying(path.printable) { () throws(Errno) in
         Walker(try found.reopened(Opening.directory))
       }
-      return (name, try BundleCopy.copy(source, as: name, into: target))
+      let (warnings, notes) = try BundleCopy.copy(source, as: name, into: target)
+      return (name, warnings, notes)
     case .regular:
       let file = try saying(path.printable) { () throws(Errno) in
         try found.reopened(Opening.reading)
       }
-      return try BundleArchive.unpack(file, at: path, into: target)
+      let (name, warnings) = try BundleArchive.unpack(file, at: path, into: target)
+      return (name, warnings, [])
     default:
       throw StoreError(
         .failed, "\(path.printable) is a \(kind.words): install takes NAME.app or an .ipa")

@@ -27,7 +27,8 @@ final class Daemon {
     control = try ControlServer(startup.container, configuration, termination: termination)
     audit = AuditWriter(fileSystem.audit, try Daemon.log(startup.container))
     self.startup = startup
-    loopThreads = UInt32(max(2, DaemonProcess.processorCount))
+    // At least four, for what waits for the disk must not stop the rest.
+    loopThreads = UInt32(max(4, DaemonProcess.processorCount))
   }
 
   /// Serves until the kernel ends the connection.
@@ -35,8 +36,8 @@ final class Daemon {
     do throws(Errno) {
       try control.start()
       try audit.start()
-      // A few more than there are processors: what waits for the disk must not stop the rest.
-      try session.serve(threads: loopThreads + 6, idle: loopThreads)
+      // All of them stay: making and ending threads with the load costs more than it saves.
+      try session.serve(threads: loopThreads, idle: loopThreads)
     } catch {
       DaemonProcess.complain("sandboxfs-view: the connection has failed: \(error.message)")
       audit.flush()

@@ -33,6 +33,6 @@ let installSubcommand = Subcommand(
   let version = report.version.isEmpty ? "" : " " + report.version.shown
   try Output.write(
     "\(report.isUpdate ? "updated" : "installed") \(report.identifier) "
-      + "(\(report.name.shown)\(version))\n")
+      + "(\(report.name.shown)\(version))\n" + report.notes.map { "\($0)\n" }.joined())
   return 0
 }

@@ -35,6 +35,7 @@ let runSubcommand = Subcommand(
   if let rest = arguments.rest, rest.isEmpty {
     throw UsageError("sandboxfs run", "COMMAND is missing behind '--'")
   }
+  try Launch.checkMachine()
   let container = try preparedContainer(arguments.positionals[0], arguments)
   var options = RunOptions(
     environment: callersEnvironment(), defaultStore: try StoreLocation.usualStore())

@@ -75,6 +75,14 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
           "{ NSExecutable = Dee; ApplicationName = \"Dee Dee\"; ApplicationRelease = <*R0.5>; }",
         program: "Dee", identifier: "org.gnustep.Dee", name: "Dee Dee", version: "0.5"),
       Form(
+        label: "GNUstep with what Xcode should have filled in",
+        plist: "Resources/Info-gnustep.plist",
+        text: """
+          { NSExecutable = Dee; CFBundleIdentifier = "$(PRODUCT_BUNDLE_IDENTIFIER)";
+          CFBundleVersion = "${VERSION}"; CFBundleName = D; }
+          """,
+        program: "Dee", identifier: "org.gnustep.Dee", name: "D", version: ""),
+      Form(
         label: "GNUstep with an identifier", plist: "Resources/Info-gnustep.plist",
         text: "{ NSExecutable = E; CFBundleIdentifier = \"org.gap.E\"; }",
         program: "E", identifier: "org.gap.E", name: "E", version: ""),
@@ -115,7 +123,8 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
   func realApps(_ app: String) throws {
     try withStore { store, path in
       let report = try store.install(from: bytes(app))
-      #expect(report.warnings.allSatisfy { $0.contains("copied from /usr/share/GNUstep/") })
+      #expect(report.notes.allSatisfy { $0.contains("copied from /usr/share/GNUstep/") })
+      #expect(report.warnings.isEmpty)
       let container = try store.container(report.identifier)
       let name = String(app.split(separator: "/").last ?? "")
       let copy = "\(path)/store/containers/\(report.identifier)/bundle/\(name)"
