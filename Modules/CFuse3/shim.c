@@ -41,6 +41,9 @@ struct entry_out {
   uint32_t entry_valid_nanoseconds, attributes_valid_nanoseconds;
   struct attributes_out attributes;
 };
+struct setxattr_in {
+  uint32_t size, flags, extended_flags, padding;
+};
 struct open_out {
   uint64_t handle;
   uint32_t flags;
@@ -50,7 +53,7 @@ _Static_assert(sizeof(struct init_out) == 64, "fuse_init_out");
 _Static_assert(sizeof(struct entry_out) == 128, "fuse_entry_out");
 _Static_assert(sizeof(struct open_out) == 16, "fuse_open_out");
 
-enum { OPCODE_INIT = 26 };
+enum { OPCODE_SETXATTR = 21, OPCODE_INIT = 26, SHORT_SETXATTR = 8, ACL_KILL_SGID = 1 };
 #define INIT_EXTENSION (UINT64_C(1) << 30)
 
 static void note_init(struct cfuse_context *context, const void *message, ssize_t count) {
@@ -65,6 +68,20 @@ static void note_init(struct cfuse_context *context, const void *message, ssize_
     context->offered_flags |= (uint64_t)init->flags2 << 32;
 }
 
+/// Gives a SETXATTR the short form that libfuse knows, with the extended flag among the others.
+static ssize_t shorten_setxattr(void *message, ssize_t count) {
+  struct in_header *header = message;
+  struct setxattr_in *request = (void *)(header + 1);
+  if (count < (ssize_t)(sizeof *header + sizeof *request) || header->opcode != OPCODE_SETXATTR)
+    return count;
+  if (request->extended_flags & ACL_KILL_SGID) request->flags |= CFUSE_SETXATTR_ACL_KILL_SGID;
+  size_t cut = sizeof *request - SHORT_SETXATTR;
+  memmove((char *)request + SHORT_SETXATTR, request + 1,
+          (size_t)count - sizeof *header - sizeof *request);
+  header->length -= (uint32_t)cut;
+  return count - (ssize_t)cut;
+}
+
 static ssize_t transport_read(int device, void *buffer, size_t size, void *user) {
   struct cfuse_context *context = user;
   // A kill while the kernel copies into a page that is absent would end that request with EIO.
@@ -77,7 +94,7 @@ static ssize_t transport_read(int device, void *buffer, size_t size, void *user)
   }
   ssize_t count = read(device, buffer, size);
   if (__builtin_expect(!context->init_answered, 0)) note_init(context, buffer, count);
-  return count;
+  return context->agreed_flags & CFUSE_SETXATTR_EXT ? shorten_setxattr(buffer, count) : count;
 }
 
 static ssize_t transport_writev(int device, struct iovec *parts, int count, void *user) {

@@ -5,7 +5,7 @@ public import LinuxKit
 
 /// Packs the entries of a listing into memory of the caller's.
 public struct DirectoryBuffer {
-  private let start: UnsafeMutableRawPointer
+  let start: UnsafeMutableRawPointer
   private let capacity: Int
   /// How many bytes are taken.
   public private(set) var count = 0
@@ -38,6 +38,18 @@ public struct DirectoryBuffer {
     let room = capacity - count
     count += withUnsafePointer(to: entry.raw) {
       fuse_add_direntry_plus(nil, place, room, name.cString, $0, off_t(nextOffset))
+    }
+  }
+
+  /// Calls `body` with the node of each entry that was added with attributes and counts as a lookup.
+  public func forEachNode(_ body: (NodeID) -> Void) {
+    var offset = 0
+    while offset < count {
+      // fuse_direntplus: 128 bytes that begin with the node, then inode, offset, length, type.
+      let node = (start + offset).load(as: UInt64.self)
+      let length = (start + offset).load(fromByteOffset: 128 + 16, as: UInt32.self)
+      if node != 0 { body(NodeID(node)) }
+      offset += (128 + 24 + Int(length) + 7) & ~7
     }
   }
 

@@ -208,9 +208,12 @@ open class FileSystem {
   }
 
   /// Sets an xattr; `flags` are setxattr(2)'s.
+  ///
+  /// `clearsSetGroupID`: it is an ACL, and its setter may not keep S_ISGID.
   open func setExtendedAttribute(
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>,
-    _ value: UnsafeRawBufferPointer, _ flags: CInt, _ reply: consuming Reply
+    _ value: UnsafeRawBufferPointer, _ flags: CInt, clearsSetGroupID: Bool,
+    _ reply: consuming Reply
   ) {
     reply.fail(.unsupported)
   }

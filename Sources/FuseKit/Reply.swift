@@ -80,6 +80,14 @@ public struct Reply: ~Copyable {
     _ = fuse_reply_buf(take(), bytes.assumingMemoryBound(to: CChar.self), count)
   }
 
+  /// A listing.
+  ///
+  /// False if the kernel no longer waits for it, so that the lookups in it must be undone.
+  public consuming func listing(_ listing: DirectoryBuffer) -> Bool {
+    fuse_reply_buf(
+      take(), UnsafePointer(listing.start.assumingMemoryBound(to: CChar.self)), listing.count) == 0
+  }
+
   /// The target of a symbolic link, which ends in NUL.
   public consuming func target(_ target: UnsafePointer<CChar>) {
     _ = fuse_reply_readlink(take(), target)

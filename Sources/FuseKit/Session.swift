@@ -22,7 +22,8 @@ public final class Session {
     context = .allocate(capacity: 1)
     context.initialize(to: cfuse_context())
     context.pointee.owner = Unmanaged.passUnretained(fileSystem).toOpaque()
-    context.pointee.wanted_flags = CFUSE_PARALLEL_DIROPS | CFUSE_HANDLE_KILLPRIV_V2
+    context.pointee.wanted_flags =
+      CFUSE_PARALLEL_DIROPS | CFUSE_HANDLE_KILLPRIV_V2 | CFUSE_SETXATTR_EXT
     table = .allocate(capacity: 1)
     table.initialize(to: operations())
     self.fileSystem = fileSystem

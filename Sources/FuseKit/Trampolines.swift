@@ -205,7 +205,9 @@ private func setAttributes(_ table: inout fuse_lowlevel_ops) {
   table.setxattr = { request, node, attribute, value, count, flags in
     withFileSystem(request) {
       $0.setExtendedAttribute(
-        $1, NodeID(UInt64(node)), attribute.unsafelyUnwrapped, bytes(value, count), flags, $2)
+        $1, NodeID(UInt64(node)), attribute.unsafelyUnwrapped, bytes(value, count),
+        flags & ~CFUSE_SETXATTR_ACL_KILL_SGID,
+        clearsSetGroupID: flags & CFUSE_SETXATTR_ACL_KILL_SGID != 0, $2)
     }
   }
   table.getxattr = { request, node, attribute, count in

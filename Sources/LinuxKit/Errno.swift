@@ -39,6 +39,8 @@ extension Errno {
   public static var fileTableOverflow: Errno { Errno(ENFILE) }
   /// ENODATA.
   public static var noData: Errno { Errno(ENODATA) }
+  /// ERANGE.
+  public static var outOfRange: Errno { Errno(ERANGE) }
   /// EMFILE.
   public static var tooManyOpenFiles: Errno { Errno(EMFILE) }
   /// EWOULDBLOCK.

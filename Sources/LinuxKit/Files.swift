@@ -205,6 +205,9 @@ public enum Attributes {
 
 /// Extended attributes, through O_PATH descriptors.
 public enum ExtendedAttributes {
+  /// The name of the ACL that decides on access.
+  public static let accessACL = Array("system.posix_acl_access".utf8)
+
   /// getxattr(2); the number of bytes.
   ///
   /// With `byteCount` 0 the size that it would need.
@@ -237,6 +240,29 @@ public enum ExtendedAttributes {
         listxattr(path, names?.assumingMemoryBound(to: CChar.self), byteCount)
       }
     }
+  }
+
+  /// listxattr(2) without the names in `trusted.`; the number of bytes.
+  public static func listUntrusted(
+    _ descriptor: CInt, into names: UnsafeMutableRawPointer, byteCount: Int
+  ) throws(Errno) -> Int {
+    let listed = try list(descriptor, into: names, byteCount: byteCount)
+    let prefix: StaticString = "trusted."
+    var kept = 0
+    var start = 0
+    while start < listed {
+      let name = (names + start).assumingMemoryBound(to: CChar.self)
+      let size = strlen(name) + 1
+      let isTrusted =
+        size > prefix.utf8CodeUnitCount
+        && memcmp(name, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
+      if !isTrusted {
+        memmove(names + kept, name, size)
+        kept += size
+      }
+      start += size
+    }
+    return kept
   }
 
   /// removexattr(2).

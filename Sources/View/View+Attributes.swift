@@ -37,8 +37,10 @@ extension ViewFileSystem {
       // The size first: it is what can fail for want of space, and then nothing has changed.
       try mutate(.setsValue) { () throws(Errno) in
         if changes.contains(.size) { try setSize(descriptor, attributes, handle) }
-        try setOwnerAndMode(descriptor, attributes, changes)
+        try setOwner(request, descriptor, attributes, changes)
+        try setMode(descriptor, attributes, changes)
         try setTimes(descriptor, attributes, changes)
+        if changes.isEmpty { try clearSetID(request, index, descriptor, scratch) }
       }
       let status = try InodeStatus.of(descriptor)
       reply.attributes(
@@ -76,14 +78,40 @@ extension ViewFileSystem {
     try Attributes.setSize(descriptor, attributes.size)
   }
 
-  private func setOwnerAndMode(
+  private func setOwner(
+    _ request: Request, _ descriptor: CInt, _ attributes: FileAttributes,
+    _ changes: AttributeChanges
+  ) throws(Errno) {
+    guard !changes.isDisjoint(with: [.uid, .gid]) else { return }
+    let uid = changes.contains(.uid) ? attributes.uid : nil
+    let gid = changes.contains(.gid) ? attributes.gid : nil
+    guard request.uid == 0 else {
+      return try Attributes.setOwner(descriptor, uid: uid, gid: gid)
+    }
+    // An S_ISGID that does not mean execution stays where root changes the owner.
+    try caller.keepingSetGroupID { () throws(Errno) in
+      try Attributes.setOwner(descriptor, uid: uid, gid: gid)
+    }
+  }
+
+  /// A SETATTR that changes nothing is a chown(2) to nobody, or comes before a write.
+  ///
+  /// Both take set-id bits away. The kernel has not asked whose the file is: a stranger changes
+  /// nothing here, and loses nothing by it, since a write clears them by itself.
+  private func clearSetID(
+    _ request: Request, _ index: NodeIndex, _ descriptor: CInt, _ scratch: ThreadScratch
+  ) throws(Errno) {
+    let kind = kind(nodes.record(index).pointee.type)
+    let status = try InodeStatus.of(descriptor)
+    guard request.uid == 0 || request.uid == status.shown.uid,
+      nodes.ruling(of: index, scratch).decide(.setattr, kind).isAllowed
+    else { return }
+    try Attributes.setOwner(descriptor, uid: nil, gid: nil)
+  }
+
+  private func setMode(
     _ descriptor: CInt, _ attributes: FileAttributes, _ changes: AttributeChanges
   ) throws(Errno) {
-    if !changes.isDisjoint(with: [.uid, .gid]) {
-      try Attributes.setOwner(
-        descriptor, uid: changes.contains(.uid) ? attributes.uid : nil,
-        gid: changes.contains(.gid) ? attributes.gid : nil)
-    }
     guard changes.contains(.mode) else { return }
     let mode = attributes.mode & 0o7777
     if mode & 0o2000 == 0 { return try Attributes.setMode(descriptor, mode) }
@@ -143,9 +171,20 @@ extension ViewFileSystem {
     }
   }
 
-  func listAttributes(_ node: NodeID, _ count: Int, _ reply: consuming Reply) {
-    answerBytes(node, count, reply) { descriptor, buffer, count throws(Errno) in
-      try ExtendedAttributes.list(descriptor, into: buffer, byteCount: count)
+  func listAttributes(
+    _ request: Request, _ node: NodeID, _ count: Int, _ reply: consuming Reply
+  ) {
+    let seesTrusted = request.uid == 0
+    answerBytes(node, count, reply) { descriptor, buffer, room throws(Errno) in
+      if seesTrusted {
+        return try ExtendedAttributes.list(descriptor, into: buffer, byteCount: room)
+      }
+      // The backing shows names in `trusted.` to our privilege; they are for nobody else.
+      let names = try ThreadScratch.current().data
+      let size = try ExtendedAttributes.listUntrusted(
+        descriptor, into: names, byteCount: ThreadScratch.dataByteCount)
+      if count != 0 && size > count { throw .outOfRange }
+      return size
     }
   }
 
@@ -171,11 +210,17 @@ extension ViewFileSystem {
 
   func setAttribute(
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>,
-    _ value: UnsafeRawBufferPointer, _ flags: CInt,
+    _ value: UnsafeRawBufferPointer, _ flags: CInt, clearsSetGroupID: Bool,
     _ reply: consuming Reply
   ) {
+    let isACL = Name(name).equals(ExtendedAttributes.accessACL)
     changeAttribute(request, node, reply) { descriptor throws(Errno) in
-      try ExtendedAttributes.set(descriptor, name, value, flags: flags)
+      guard isACL && !clearsSetGroupID else {
+        return try ExtendedAttributes.set(descriptor, name, value, flags: flags)
+      }
+      try caller.keepingSetGroupID { () throws(Errno) in
+        try ExtendedAttributes.set(descriptor, name, value, flags: flags)
+      }
     }
   }
 

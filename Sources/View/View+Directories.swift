@@ -55,11 +55,20 @@ extension ViewFileSystem {
         withAttributes: withAttributes,
         entries: scratch.data, capacity: min(max(room, 4096), 65_536),
         answer: DirectoryBuffer(scratch.data + half, capacity: room))
-      try fill(&listing, from: offset)
-      reply.bytes(scratch.data + half, count: listing.answer.count)
+      do throws(Errno) {
+        try fill(&listing, from: offset)
+      } catch  where listing.answer.count > 0 {
+        // What is listed already is answered; the next request meets the error at once.
+      }
+      if !reply.listing(listing.answer) && withAttributes { undo(listing.answer) }
     } catch {
       reply.fail(error)
     }
+  }
+
+  /// Nobody got the listing: its lookups are taken back.
+  private func undo(_ answer: DirectoryBuffer) {
+    answer.forEachNode { nodes.forget($0.rawValue, 1) }
   }
 
   /// A listing under way.

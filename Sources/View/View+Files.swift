@@ -130,23 +130,27 @@ extension ViewFileSystem {
 
   /// Creates the file as the caller.
   ///
-  /// The kernel has seen that there is none and holds the directory; what is there all the same was
-  /// put there beside the view, and is answered with EEXIST.
+  /// The kernel has seen that there is none and holds the directory. What is there all the same was
+  /// put there beside the view: ESTALE makes the kernel look again, and judge by what it finds.
   private func create(
     _ request: Request, _ name: Name, _ directory: CInt, _ mode: UInt32, _ flags: CInt
   ) throws(Errno) -> Descriptor {
     let permissions = mode & 0o7777
-    return try nodes.withRoom { () throws(Errno) in
-      try caller.acting(
-        uid: request.uid, gid: request.gid, mask: request.mask,
-        keepsSetGroupID: permissions & 0o2000 != 0
-      ) { () throws(Errno) in
-        try mutate(.makesName) { () throws(Errno) in
-          try Descriptor.create(
-            name.cString, in: directory, flags & OpenFlag.backing & ~OpenFlag.truncate,
-            mode: permissions)
+    do throws(Errno) {
+      return try nodes.withRoom { () throws(Errno) in
+        try caller.acting(
+          uid: request.uid, gid: request.gid, mask: request.mask,
+          keepsSetGroupID: permissions & 0o2000 != 0
+        ) { () throws(Errno) in
+          try mutate(.makesName) { () throws(Errno) in
+            try Descriptor.create(
+              name.cString, in: directory, flags & OpenFlag.backing & ~OpenFlag.truncate,
+              mode: permissions)
+          }
         }
       }
+    } catch {
+      throw error == .exists && flags & OpenFlag.exclusive == 0 ? .stale : error
     }
   }
 

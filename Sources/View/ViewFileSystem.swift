@@ -142,9 +142,11 @@ public final class ViewFileSystem: FileSystem {
 
   override public func setExtendedAttribute(
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>,
-    _ value: UnsafeRawBufferPointer, _ flags: CInt, _ reply: consuming Reply
+    _ value: UnsafeRawBufferPointer, _ flags: CInt, clearsSetGroupID: Bool,
+    _ reply: consuming Reply
   ) {
-    setAttribute(request, node, name, value, flags, reply)
+    setAttribute(
+      request, node, name, value, flags, clearsSetGroupID: clearsSetGroupID, reply)
   }
 
   override public func getExtendedAttribute(
@@ -157,7 +159,7 @@ public final class ViewFileSystem: FileSystem {
   override public func listExtendedAttributes(
     _ request: Request, _ node: NodeID, _ count: Int, _ reply: consuming Reply
   ) {
-    listAttributes(node, count, reply)
+    listAttributes(request, node, count, reply)
   }
 
   override public func removeExtendedAttribute(

@@ -11,6 +11,10 @@
 /// FUSE_INIT flags as in the kernel's include/uapi/linux/fuse.h.
 #define CFUSE_PARALLEL_DIROPS (1ull << 18)
 #define CFUSE_HANDLE_KILLPRIV_V2 (1ull << 28)
+#define CFUSE_SETXATTR_EXT (1ull << 29)
+
+/// Beside the flags of setxattr(2): S_ISGID goes with this ACL, since its setter may not keep it.
+#define CFUSE_SETXATTR_ACL_KILL_SGID (1 << 30)
 
 /// FOPEN_* flags as in the same header.
 #define CFUSE_FOPEN_KEEP_CACHE (1u << 1)
