@@ -74,7 +74,7 @@ let package = Package(
       "MountHelper", ["Paths", "Containers", "Arguments", "LinuxKit", "Store", "Mounting"]),
 
     .target(
-      name: "TestSupport", dependencies: ["Paths", "Containers", "LinuxKit", "Store"],
+      name: "TestSupport", dependencies: ["Paths", "Policy", "Containers", "LinuxKit", "Store"],
       path: "Tests/TestSupport", cSettings: gnu, swiftSettings: strict),
     tests("PathsTests", ["Paths"]),
     tests("PolicyTests", ["Paths", "Policy"]),
@@ -96,6 +96,9 @@ let package = Package(
         "sandboxfs",
         "sandboxfs-view", "MountHelper",
       ]),
+    tests(
+      "ConformanceTests",
+      ["Containers", "LinuxKit", "TestSupport", "sandboxfs-view"]),
     tests("LaunchTests", ["Containers", "LinuxKit", "Launch"]),
     tests("GoldenTests", ["Arguments", "LinuxKit", "TestSupport", "sandboxfs", "MountHelper"]),
     tests("TidyTests", []),

@@ -23,6 +23,9 @@ public struct Outcome: Sendable {
 public struct ProgramFailure: Error, CustomStringConvertible {
   /// One line.
   public let description: String
+
+  /// A failure that says this.
+  public init(description: String) { self.description = description }
 }
 
 /// The programs that this package builds.

@@ -1,0 +1,118 @@
+// The same table of cases on a plain directory and on a view whose profile allows everything. What
+// differs is a defect, unless it is in the list of differences.
+
+import Glibc
+import LinuxKit
+import TestSupport
+import Testing
+
+/// Where the store lies: what is behind a view is not all the same.
+enum Ground: String, CaseIterable, CustomTestStringConvertible {
+  case disk = "the file system of /tmp"
+  case memory = "tmpfs"
+
+  var testDescription: String { rawValue }
+}
+
+/// A case of the table, on a ground.
+struct Row: CustomTestStringConvertible {
+  let name: String
+  let ground: Ground
+
+  var testDescription: String { "\(name), on \(ground.rawValue)" }
+
+  static let all = Ground.allCases.flatMap { ground in
+    PosixCases.names.map { Row(name: $0, ground: ground) }
+  }
+}
+
+/// What the cases said on both sides.
+struct Comparison {
+  let plain: [String: [PosixCases.Line]]
+  let view: [String: [PosixCases.Line]]
+
+  private static let onDisk = Result { try Comparison(on: .disk) }
+  private static let inMemory = Result { try Comparison(on: .memory) }
+
+  /// The comparison on a ground, made once.
+  static func made(on ground: Ground) throws -> Comparison {
+    switch ground {
+    case .disk: try onDisk.get()
+    case .memory: try inMemory.get()
+    }
+  }
+
+  private init(on ground: Ground) throws {
+    let results = try withGround(ground) { directory in
+      let plain = try makePlain(in: directory)
+      defer { try? LinuxKit.unmount(Array(plain.utf8), .detach) }
+      let view = try TestView(in: directory)
+      let below = view.path + "/Documents/cases"
+      guard mkdir(below, 0o755) == 0 else { throw Errno.last }
+      let results = (
+        try PosixCases.results(in: plain), try PosixCases.results(in: below)
+      )
+      try view.unmount()
+      return results
+    }
+    (plain, view) = results
+  }
+}
+
+/// A directory that is mounted with the flags of every view, which are the mount's own matter.
+func makePlain(in directory: String) throws -> String {
+  let plain = directory + "/plain"
+  let script = """
+    mkdir "$0"
+    mount --bind "$0" "$0"
+    mount -o remount,bind,nosuid,nodev,noexec "$0"
+    """
+  let made = try run("sh", ["-ec", script, plain])
+  guard made.status == 0 else { throw ProgramFailure(description: made.errorText) }
+  return plain
+}
+
+/// Runs `body` with a directory on such a ground.
+func withGround<Result>(_ ground: Ground, _ body: (String) throws -> Result) throws -> Result {
+  try withTemporaryDirectory { directory in
+    guard ground == .memory else { return try body(directory) }
+    let made = try run("mount", ["-t", "tmpfs", "-o", "size=1g,mode=755", "tmpfs", directory])
+    guard made.status == 0 else { throw ProgramFailure(description: made.errorText) }
+    defer { try? LinuxKit.unmount(Array(directory.utf8), .detach) }
+    return try body(directory)
+  }
+}
+
+@Suite(.serialized) struct ConformanceTests {
+  @Test("the program of cases compiles without a warning")
+  func compiles() throws {
+    _ = try PosixCases.program.get()
+    #expect(PosixCases.names.count > 100)
+    #expect(Set(PosixCases.names).count == PosixCases.names.count)
+  }
+
+  @Test("a view is as a plain directory", arguments: Row.all)
+  func same(_ row: Row) throws {
+    let comparison = try Comparison.made(on: row.ground)
+    let plain = comparison.plain[row.name] ?? []
+    let view = comparison.view[row.name] ?? []
+    #expect(!plain.isEmpty, "the case says nothing")
+    #expect(plain.map(\.step) == view.map(\.step))
+    for (one, other) in zip(plain, view) where one != other {
+      let isKnown = differences.contains { $0.name == row.name && $0.explains(one, other) }
+      #expect(isKnown, "plain: \(one)\nview:  \(other)")
+    }
+    #expect(!plain.contains { $0.result.hasPrefix("cannot be prepared") })
+  }
+
+  @Test("the list of differences names none that is not there")
+  func differencesAreThere() throws {
+    let comparison = try Comparison.made(on: .disk)
+    for difference in differences {
+      let plain = comparison.plain[difference.name] ?? []
+      let view = comparison.view[difference.name] ?? []
+      let isThere = zip(plain, view).contains { $0 != $1 && difference.explains($0, $1) }
+      #expect(isThere, "\(difference.name): \(difference.step ?? "any step"): \(difference.reason)")
+    }
+  }
+}

@@ -1,0 +1,152 @@
+// A view over a container that was made by hand: the daemon alone, without a store and without what
+// mounts for people.
+
+import Containers
+public import Glibc
+public import LinuxKit
+import Policy
+
+/// A mounted view, taken down at the latest when nobody holds it any more.
+public final class TestView {
+  /// How a view is made.
+  public struct Settings: Sendable {
+    /// The rules, in the language of profiles.
+    public var profile: String
+    /// The uid and gid that own the container; they run the daemon too if they are not root's.
+    public var owner: uid_t
+    /// How many descriptors the daemon may have; nil for as many as it can get.
+    public var descriptorLimit: Int?
+    /// Words before the daemon's own, such as a tracer's.
+    public var wrapper: [String]
+
+    /// What a plain test needs: root's daemon, with all that is not structural allowed.
+    public init(
+      profile: String = "/ read write exec backup\n", owner: uid_t = 0,
+      descriptorLimit: Int? = nil, wrapper: [String] = []
+    ) {
+      self.profile = profile
+      self.owner = owner
+      self.descriptorLimit = descriptorLimit
+      self.wrapper = wrapper
+    }
+  }
+
+  private static let identifier = "com.example.Conformance"
+  private static let patienceMilliseconds = 20_000
+
+  /// Where the view is mounted.
+  public let path: String
+  /// The container's directory.
+  public let container: String
+  /// The daemon's pid, also where a wrapper started it.
+  public let daemon: ChildProcess
+  private var isMounted = true
+
+  /// Mounts a view below a directory, over the container that an earlier view left there or a new
+  /// one.
+  ///
+  /// Throws what the daemon says if it does not serve.
+  public init(in directory: String, _ settings: Settings = Settings()) throws {
+    path = directory + "/view"
+    container = directory + "/container"
+    try TestView.makeContainer(container, path, settings.owner)
+    let configuration = ViewConfiguration(
+      identifier: Array(TestView.identifier.utf8), ownerUID: settings.owner,
+      ownerGID: settings.owner, bundleName: Array("Notes.app".utf8), inodeKey: (5, 7),
+      layers: [
+        ProfileSource(
+          rank: .shipped, name: Array("test.profile".utf8), text: Array(settings.profile.utf8))
+      ],
+      transport: settings.owner == 0 ? .kernel : .fusermount, target: Array(path.utf8),
+      source: Array(TestView.identifier.utf8), mountFlags: 0)
+    daemon = try TestView.start(container, configuration, settings)
+  }
+
+  private static func makeContainer(_ container: String, _ view: String, _ owner: uid_t) throws {
+    let made = try run(
+      "sh",
+      [
+        "-ec",
+        """
+        umask 022
+        mkdir -p "$1" "$0/bundle/Notes.app" "$0/data/Notes.app" "$0/data/Documents" "$0/data/tmp"
+        mkdir -p "$0/data/Library/Caches" "$0/data/Library/Preferences"
+        [ "$2" = 0 ] || chown -R "$2:$2" "$0" "$1"
+        """, container, view, String(owner),
+      ])
+    if made.status != 0 { throw ProgramFailure(description: made.errorText) }
+  }
+
+  private static func start(
+    _ container: String, _ configuration: ViewConfiguration, _ settings: Settings
+  ) throws -> ChildProcess {
+    let directory = try Descriptor.open(container, O_RDONLY | O_DIRECTORY)
+    let message = try Descriptor.memory(holding: configuration.encoded())
+    let nothing = try Descriptor.null()
+    var answer = try Pipe()
+    let words = wrapper(settings) + [BuiltPrograms.path("sandboxfs-view"), identifier]
+    let program = words[0].contains("/") ? words[0] : "/usr/bin/" + words[0]
+    let daemon = try ChildProcess.spawn(
+      ChildProcess.Start(
+        path: Array(program.utf8), arguments: words.map { Array($0.utf8) },
+        environment: standardEnvironment.map { Array("\($0.key)=\($0.value)".utf8) }
+          + [Array("SWIFT_BACKTRACE=enable=no".utf8)],
+        newSession: true),
+      descriptors: [
+        nothing.rawValue, nothing.rawValue, STDERR_FILENO, directory.rawValue, message.rawValue,
+        answer.writing?.rawValue ?? -1,
+      ])
+    answer.writing = nil
+    let line = String(decoding: try answer.reading.readToEnd(atMost: 4096), as: UTF8.self)
+    if line == "ready\n" { return daemon }
+    try? daemon.kill()
+    _ = try? daemon.wait()
+    throw ProgramFailure(description: "sandboxfs-view: " + (line.isEmpty ? "ended" : line))
+  }
+
+  private static func wrapper(_ settings: Settings) -> [String] {
+    var words = settings.wrapper
+    if let limit = settings.descriptorLimit { words += ["prlimit", "--nofile=\(limit):\(limit)"] }
+    guard settings.owner != 0 else { return words }
+    let user = String(settings.owner)
+    return words + ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
+  }
+
+  /// Takes the view down and waits for its daemon's end; its exit status.
+  ///
+  /// Throws EBUSY if something in it is in use, or if the daemon does not end.
+  @discardableResult
+  public func unmount() throws -> Int32 {
+    guard isMounted else { return 0 }
+    try LinuxKit.unmount(Array(path.utf8))
+    isMounted = false
+    return try waitForDaemon()
+  }
+
+  private func waitForDaemon() throws -> Int32 {
+    for _ in 0..<TestView.patienceMilliseconds {
+      if let status = try daemon.exitStatusIfEnded() { return status }
+      usleep(1000)
+    }
+    try daemon.kill()
+    _ = try daemon.wait()
+    throw ProgramFailure(description: "the daemon goes on after the unmount")
+  }
+
+  deinit {
+    guard isMounted else { return }
+    try? LinuxKit.unmount(Array(path.utf8), .detach)
+    // What still uses the view keeps a detached mount alive, and its daemon with it.
+    try? daemon.kill()
+    _ = try? daemon.wait()
+  }
+
+  /// How many descriptors the daemon has open.
+  public func openDescriptors() -> Int {
+    guard let directory = opendir("/proc/\(daemon.pid)/fd") else { return 0 }
+    defer { closedir(directory) }
+    var count = 0
+    while readdir(directory) != nil { count += 1 }
+    return count - 2
+  }
+}
