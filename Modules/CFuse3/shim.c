@@ -1,10 +1,13 @@
 #include "CFuse3.h"
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 // The parts of the kernel's protocol that are patched here; layouts as in
@@ -82,6 +85,60 @@ static ssize_t shorten_setxattr(void *message, ssize_t count) {
   return count - (ssize_t)cut;
 }
 
+// One thread that reads requests. It is serving from the moment in which it has one until it asks
+// for the next. Records are never freed: there are as many as there were threads at once.
+struct cfuse_thread {
+  _Atomic unsigned long served;
+  _Atomic int serving;
+  struct cfuse_thread *next;
+};
+
+static __thread struct cfuse_thread *self;
+static __thread struct cfuse_context *home;
+static pthread_key_t leaving_key;
+static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
+
+// The thread ends, or only answered INIT: it serves no request any more.
+static void leave(void *thread) { atomic_store(&((struct cfuse_thread *)thread)->serving, 0); }
+static void create_leaving_key(void) { pthread_key_create(&leaving_key, leave); }
+
+static struct cfuse_thread *enlist(struct cfuse_context *context) {
+  if (__builtin_expect(home == context, 1)) return self;
+  pthread_once(&leaving_once, create_leaving_key);
+  self = calloc(1, sizeof *self);
+  home = context;
+  if (!self) return NULL;
+  pthread_setspecific(leaving_key, self);
+  self->next = __atomic_load_n(&context->threads, __ATOMIC_ACQUIRE);
+  while (!__atomic_compare_exchange_n(&context->threads, &self->next, self, 0, __ATOMIC_ACQ_REL,
+                                      __ATOMIC_ACQUIRE)) {
+  }
+  return self;
+}
+
+int cfuse_session_quiesce(struct cfuse_context *context, unsigned milliseconds) {
+  struct cfuse_thread *thread = __atomic_load_n(&context->threads, __ATOMIC_ACQUIRE);
+  unsigned waited = 0;
+  for (; thread; thread = thread->next) {
+    unsigned long served = atomic_load(&thread->served);
+    while (atomic_load(&thread->serving) && atomic_load(&thread->served) == served) {
+      if (waited++ >= milliseconds) return -ETIMEDOUT;
+      struct timespec pause = {0, 1000000};
+      nanosleep(&pause, NULL);
+    }
+  }
+  return 0;
+}
+
+int cfuse_session_invalidate_name(struct fuse_session *session, fuse_ino_t parent, const char *name,
+                                  size_t length) {
+  return fuse_lowlevel_notify_inval_entry(session, parent, name, length);
+}
+
+int cfuse_session_invalidate(struct fuse_session *session, fuse_ino_t node) {
+  return fuse_lowlevel_notify_inval_inode(session, node, 0, 0);
+}
+
 static ssize_t transport_read(int device, void *buffer, size_t size, void *user) {
   struct cfuse_context *context = user;
   // A kill while the kernel copies into a page that is absent would end that request with EIO.
@@ -92,7 +149,13 @@ static ssize_t transport_read(int device, void *buffer, size_t size, void *user)
     if (end > start) madvise((void *)start, end - start, MADV_POPULATE_WRITE);
     populated = buffer;
   }
+  struct cfuse_thread *thread = enlist(context);
+  if (thread) {
+    atomic_store(&thread->serving, 0);
+    atomic_fetch_add(&thread->served, 1);
+  }
   ssize_t count = read(device, buffer, size);
+  if (thread) atomic_store(&thread->serving, 1);
   if (__builtin_expect(!context->init_answered, 0)) note_init(context, buffer, count);
   return context->agreed_flags & CFUSE_SETXATTR_EXT ? shorten_setxattr(buffer, count) : count;
 }
@@ -145,6 +208,7 @@ int cfuse_session_pump(struct fuse_session *session) {
   int count = fuse_session_receive_buf(session, &buffer);
   if (count > 0) fuse_session_process_buf(session, &buffer);
   free(buffer.mem);
+  if (self) leave(self);
   return count < 0 ? count : count == 0 ? -ENODEV : 0;
 }
 

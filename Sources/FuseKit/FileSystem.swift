@@ -9,7 +9,7 @@ public import LinuxKit
 ///
 /// Methods are called from several threads at once. What is not overridden answers ENOSYS. Names
 /// and buffers belong to the request and end with it.
-open class FileSystem {
+open class FileSystem: @unchecked Sendable {
   /// A file system that answers ENOSYS to everything.
   public init() {}
 

@@ -7,9 +7,9 @@ public import LinuxKit
 
 /// One FUSE connection.
 ///
-/// Order of use: `init`, one of the `mount` calls, `answerInit` while the process has one thread,
+/// After that any thread may call it. Order of use: `init`, one of the `mount` calls, `answerInit` while the process has one thread,
 /// `serve`.
-public final class Session {
+public final class Session: @unchecked Sendable {
   private let context: UnsafeMutablePointer<cfuse_context>
   private let table: UnsafeMutablePointer<fuse_lowlevel_ops>
   private let session: OpaquePointer
@@ -58,6 +58,27 @@ public final class Session {
       let result = cfuse_session_pump(session)
       if result != 0 && result != -EINTR_CODE { throw Errno(-result) }
     }
+  }
+
+  /// Waits until every request that is under way now has been answered; false if the time was over.
+  public func quiesce(milliseconds: UInt32) -> Bool {
+    cfuse_session_quiesce(context, milliseconds) == 0
+  }
+
+  /// Tells the kernel to forget a name in a directory.
+  ///
+  /// Waits as `invalidate(_:)` does.
+  public func invalidate(_ name: [UInt8], in parent: NodeID) {
+    let text = name.map { CChar(bitPattern: $0) } + [0]
+    _ = cfuse_session_invalidate_name(session, fuse_ino_t(parent.rawValue), text, name.count)
+  }
+
+  /// Tells the kernel to forget the listing of a directory.
+  ///
+  /// Waits for any operation in it: never to be called by a thread that serves, or under a lock.
+  public func invalidate(_ node: NodeID) {
+    // ENOENT: the kernel has forgotten the node itself meanwhile.
+    _ = cfuse_session_invalidate(session, fuse_ino_t(node.rawValue))
   }
 
   /// Serves until the kernel ends the connection, with `threads` loop threads of which `idle` stay.

@@ -45,6 +45,28 @@ public struct UnixConnection: ~Copyable {
     throw Errno(EMSGSIZE)
   }
 
+  /// Sends bytes, and returns the lines of the answer up to the one that has `member`.
+  ///
+  /// The member's name is looked for as text in quotes. Throws as `exchange(line:)` does.
+  public borrowing func exchange(
+    _ bytes: [UInt8], untilMember member: String, atMost limit: Int = 1 << 24
+  ) throws(Errno) -> [[UInt8]] {
+    try send(bytes)
+    let wanted = Array("\"\(member)\":".utf8)
+    var answer: [UInt8] = []
+    let raw = socket.rawValue
+    var chunk = [UInt8](repeating: 0, count: 1 << 16)
+    while answer.count <= limit {
+      let count = try retrying { recv(raw, &chunk, chunk.count, 0) }
+      if count == 0 { throw Errno(EPIPE) }
+      answer += chunk.prefix(count)
+      guard answer.last == UInt8(ascii: "\n") else { continue }
+      let lines = answer.split(separator: UInt8(ascii: "\n")).map { Array($0) }
+      if let last = lines.last, last.firstRange(of: wanted) != nil { return lines }
+    }
+    throw Errno(EMSGSIZE)
+  }
+
   private borrowing func send(_ bytes: [UInt8]) throws(Errno) {
     let raw = socket.rawValue
     var sent = 0

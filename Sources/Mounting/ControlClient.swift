@@ -55,7 +55,7 @@ public struct DaemonStatus: Equatable, Sendable {
   }
 
   /// What connecting says when there is no daemon, or when it ends in this moment.
-  private static let nobodyListens: Set<Errno> = [
+  static let nobodyListens: Set<Errno> = [
     .noEntry, .connectionRefused, .brokenPipe, .connectionReset,
   ]
 }

@@ -16,6 +16,15 @@ struct Pattern: Hashable, Sendable {
 
   let components: [Component]
 
+  /// Whether it is about what lies in a bundle alone: its first name ends in `.app`.
+  var isOfBundles: Bool {
+    switch components.first {
+    case .literal(let name): name.suffix(4).elementsEqual(".app".utf8)
+    case .glob(let glob): glob.literalSuffix.suffix(4).elementsEqual(".app".utf8)
+    case .anyDepth, nil: false
+    }
+  }
+
   /// Reads a pattern; one without a slash matches a name at any depth.
   init(_ word: Word) throws(LineError) {
     guard word.bytes.count <= Self.maximumByteCount else {

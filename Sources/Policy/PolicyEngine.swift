@@ -18,6 +18,11 @@ public final class PolicyEngine: Sendable {
   /// Whether any rule wants what is allowed to be logged too.
   public let logsWhatIsAllowed: Bool
 
+  /// Whether any rule hides names.
+  public let hidesNames: Bool
+  /// Whether any rule lets something be executed besides bundles.
+  public let executesBesidesBundles: Bool
+
   /// What the layers' own profiles expect.
   public let expectations: [Expectation]
 
@@ -36,6 +41,10 @@ public final class PolicyEngine: Sendable {
     let automaton = builder.finish()
     let book = RuleBook(profile)
     self.automaton = automaton
+    hidesNames = profile.rules.contains { $0.granted.contains(.hidden) }
+    executesBesidesBundles = profile.rules.contains {
+      $0.granted.contains(.exec) && !$0.pattern.isOfBundles
+    }
     logsWhatIsAllowed = profile.rules.contains { $0.granted.contains(.audit) }
     self.book = book
     expectations = profile.expectations

@@ -29,7 +29,8 @@ final class HandleTable: @unchecked Sendable {
   ///
   /// Throws ENFILE when the table is full.
   func open(
-    _ node: NodeIndex, _ descriptor: consuming Descriptor, _ state: HandleRecord.State
+    _ node: NodeIndex, _ descriptor: consuming Descriptor, _ state: HandleRecord.State,
+    process: Int32
   ) throws(Errno) -> UInt64 {
     lock.lock()
     let index = slab.take()
@@ -41,7 +42,7 @@ final class HandleTable: @unchecked Sendable {
     let generation = header.pointee.generation
     record(index).initialize(
       to: HandleRecord(
-        state: state.union(.live), generation: generation, node: node,
+        state: state.union(.live), generation: generation, node: node, process: process,
         descriptor: descriptor.release()))
     lock.unlock()
     return UInt64(generation) << 32 | UInt64(index)
@@ -71,6 +72,15 @@ final class HandleTable: @unchecked Sendable {
     lock.unlock()
     _ = Descriptor(owning: closed.descriptor)
     return closed
+  }
+
+  /// All that is open now.
+  func all() -> [HandleRecord] {
+    lock.lock()
+    defer { lock.unlock() }
+    var open: [HandleRecord] = []
+    forEach { open.append($0) }
+    return open
   }
 
   /// Computes which slots are free.

@@ -68,12 +68,15 @@ struct HandleRecord {
     static let directory = State(rawValue: 1 << 2)
     /// Every write begins at the end.
     static let appendOnly = State(rawValue: 1 << 3)
+    static let readable = State(rawValue: 1 << 4)
   }
 
   // All primary.
   var state: State
   var generation: UInt32
   var node: UInt32
+  /// The thread that opened it, for people.
+  var process: Int32
   /// An open descriptor of the backing, without O_APPEND: offsets are always given.
   var descriptor: CInt
 }

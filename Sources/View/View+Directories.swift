@@ -20,7 +20,7 @@ extension ViewFileSystem {
       }
       nodes.opened(index, forWriting: false)
       do throws(Errno) {
-        let handle = HandleID(try handles.open(index, descriptor, .directory))
+        let handle = HandleID(try handles.open(index, descriptor, .directory, process: request.pid))
         if !reply.opened(handle, [.keepCache, .cacheDirectory]) {
           _ = try? handles.close(handle.rawValue)
           nodes.closed(index, forWriting: false)

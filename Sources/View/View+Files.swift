@@ -41,7 +41,7 @@ extension ViewFileSystem {
           try Descriptor.reopen(path, flags & OpenFlag.backing)
         }
       }
-      let handle = try keep(index, descriptor, flags, ruling)
+      let handle = try keep(request, index, descriptor, flags, ruling)
       if !reply.opened(handle, caching(ruling)) { close(handle) }
     } catch {
       reply.fail(error)
@@ -85,14 +85,16 @@ extension ViewFileSystem {
 
   /// Makes a handle of an open descriptor.
   private func keep(
-    _ index: NodeIndex, _ descriptor: consuming Descriptor, _ flags: CInt, _ ruling: Ruling
+    _ request: Request, _ index: NodeIndex, _ descriptor: consuming Descriptor, _ flags: CInt,
+    _ ruling: Ruling
   ) throws(Errno) -> HandleID {
     var state: HandleRecord.State = []
     if flags & OpenFlag.accessMode != OpenFlag.readOnly { state.insert(.writable) }
+    if flags & OpenFlag.accessMode != OpenFlag.writeOnly { state.insert(.readable) }
     if ruling.attributes.append { state.insert(.appendOnly) }
     nodes.opened(index, forWriting: state.contains(.writable))
     do throws(Errno) {
-      return HandleID(try handles.open(index, descriptor, state))
+      return HandleID(try handles.open(index, descriptor, state, process: request.pid))
     } catch {
       nodes.closed(index, forWriting: state.contains(.writable))
       throw error
@@ -114,7 +116,7 @@ extension ViewFileSystem {
       let entry = try entry(name, in: parent, ruling, status)
       let index = try nodes.index(of: entry.node.rawValue)
       do throws(Errno) {
-        let handle = try keep(index, descriptor, flags, ruling)
+        let handle = try keep(request, index, descriptor, flags, ruling)
         if !reply.created(entry, handle, caching(ruling)) {
           close(handle)
           nodes.forget(entry.node.rawValue, 1)

@@ -10,7 +10,9 @@ extension ViewFileSystem {
       let scratch = try ThreadScratch.current()
       let directory = try nodes.index(of: parent.rawValue)
       let ruling = ruling(name, in: directory, scratch)
-      try requireVisible(ruling)
+      // Not to be kept in mind as absent: another policy may show it, and nobody could tell the
+      // kernel then.
+      guard ruling.decide(.lookup, .file).isAllowed else { return reply.fail(.noEntry) }
       let entry = try entry(name, in: directory, ruling, scratch)
       answer(entry, reply)
     } catch {

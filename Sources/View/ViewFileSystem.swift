@@ -11,7 +11,7 @@ public import Policy
 /// One container as one tree.
 ///
 /// All state of a view hangs on this object; nothing is process-wide.
-public final class ViewFileSystem: FileSystem {
+public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   let nodes: NodeTable
   let handles: HandleTable
   let permutation: InodePermutation

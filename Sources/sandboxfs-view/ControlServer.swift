@@ -14,10 +14,11 @@ final class ControlServer: Sendable {
   private let termination: Descriptor
   private let configuration: ViewConfiguration
   private let device: MountedDevice
+  private let live: LivePolicy
 
   init(
     _ container: borrowing Descriptor, _ configuration: ViewConfiguration,
-    termination: consuming Descriptor
+    _ live: LivePolicy, termination: consuming Descriptor
   ) throws(StartError) {
     do throws(Errno) {
       listener = try UnixListener(ContainerLayout.control, in: container)
@@ -27,6 +28,7 @@ final class ControlServer: Sendable {
     }
     self.termination = termination
     self.configuration = configuration
+    self.live = live
   }
 
   /// Serves on a thread of its own for as long as the process lives.
@@ -55,17 +57,17 @@ final class ControlServer: Sendable {
       let line = try? connection.readLine(limit: ControlServer.lineLimit)
     else { return }
     // A client that is gone has lost its answer and nothing else.
-    try? connection.writeAll(answer(to: line) + [UInt8(ascii: "\n")])
+    try? connection.writeAll(answer(to: line, connection))
   }
 
-  private func answer(to line: [UInt8]) -> [UInt8] {
+  private func answer(to line: [UInt8], _ connection: borrowing Descriptor) -> [UInt8] {
     guard let request = flatObject(line), let command = request["command"] else {
-      return refusal("expected one JSON object with a member \"command\"")
+      return ControlAnswer.refusal("expected one JSON object with a member \"command\"")
     }
-    guard command == Array("status".utf8) else {
-      return refusal("unknown command: this daemon knows \"status\"")
-    }
-    return status()
+    if command == Array("status".utf8) { return status() }
+    if command == Array("policy".utf8) { return live.answer(to: request, connection) }
+    return ControlAnswer.refusal(
+      "unknown command: this daemon knows \"status\" and \"policy\"")
   }
 
   private func status() -> [UInt8] {
@@ -76,13 +78,17 @@ final class ControlServer: Sendable {
     object.add("device", device.number.description.utf8)
     object.add("target", configuration.target)
     object.add("transport", configuration.transport == .kernel ? "kernel".utf8 : "fusermount".utf8)
-    return object.line
+    return object.line + [UInt8(ascii: "\n")]
   }
+}
 
-  private func refusal(_ message: String) -> [UInt8] {
+/// Lines that end an answer.
+enum ControlAnswer {
+  /// Nothing was done, and why.
+  static func refusal(_ message: String) -> [UInt8] {
     var object = FlatObjectWriter()
     object.add("status", "error".utf8)
     object.add("message", message.utf8)
-    return object.line
+    return object.line + [UInt8(ascii: "\n")]
   }
 }

@@ -13,6 +13,7 @@ final class Daemon {
   private let session: Session
   private let control: ControlServer
   private let audit: AuditWriter
+  private let notifier: Notifier
   private let loopThreads: UInt32
 
   /// Mounts the view and answers INIT, on a process of one thread.
@@ -24,7 +25,10 @@ final class Daemon {
     let fileSystem = try Daemon.open(startup.container, configuration, policy)
     DaemonProcess.leaveSession()
     session = try Daemon.mount(fileSystem, configuration)
-    control = try ControlServer(startup.container, configuration, termination: termination)
+    notifier = Notifier(session)
+    control = try ControlServer(
+      startup.container, configuration, LivePolicy(fileSystem, session, notifier, configuration),
+      termination: termination)
     audit = AuditWriter(fileSystem.audit, try Daemon.log(startup.container))
     self.startup = startup
     // At least four, for what waits for the disk must not stop the rest.
@@ -36,6 +40,7 @@ final class Daemon {
     do throws(Errno) {
       try control.start()
       try audit.start()
+      try notifier.start()
       // All of them stay: making and ending threads with the load costs more than it saves.
       try session.serve(threads: loopThreads, idle: loopThreads)
     } catch {

@@ -6,6 +6,7 @@ import Glibc
 import LinuxKit
 import Mounting
 import Policy
+import Synchronization
 import TestSupport
 import Testing
 
@@ -187,6 +188,72 @@ private let refusals: [Refusal] = [
     }
   }
 
+  @Test func followsAnotherPolicyFromTheMomentItIsSet() throws {
+    try withMountingScene { scene in
+      let open = "/ read\n/Documents read write\n/tmp read write\n"
+      try scene.mount(rules: open)
+      let view = "\(scene.target)/Documents"
+      #expect(opens("\(view)/a.key", O_CREAT | O_WRONLY) >= 0)
+      #expect(access("\(view)/none.key", F_OK) == -1)
+      let kept = open_("\(view)/kept", O_CREAT | O_RDWR)
+      #expect(try run("ls", [view]).text == "a.key\nkept\n")
+
+      let closed = open + "/Documents -write\n/Documents/*.key hidden\n"
+      let report = try #require(try scene.setRules(closed))
+      #expect(report.kept.map(\.operation) == ["write"])
+      #expect(report.kept.map(\.path) == [Array("/Documents/kept".utf8)])
+      #expect(report.notes == [])
+      expectFails(EACCES, "creating") { opens("\(view)/b", O_CREAT | O_WRONLY) }
+      expectFails(EACCES, "opening for writing") { opens("\(view)/kept", O_WRONLY) }
+      expectFails(ENOENT, "what was known and is hidden now") { opens("\(view)/a.key", O_RDONLY) }
+      #expect(try run("ls", [view]).text == "kept\n")
+      #expect(write(kept, "still", 5) == 5, "what is open keeps its access")
+
+      #expect(throws: MountError.self) { try scene.setRules("/ raed\n/x wirte\n") }
+      expectFails(EACCES, "after a policy with errors") { opens("\(view)/b", O_CREAT | O_WRONLY) }
+
+      #expect(try scene.setRules(open)?.kept == [])
+      #expect(try run("ls", [view]).text == "a.key\nkept\n")
+      #expect(opens("\(view)/none.key", O_CREAT | O_WRONLY) >= 0, "what was not found can be made")
+      close(kept)
+      try scene.unmount()
+    }
+  }
+
+  /// Requests that run while the policy changes are judged by the one or the other, and no daemon
+  /// dies of it.
+  @Test func changesItsPolicyUnderLoad() throws {
+    try withMountingScene { scene in
+      let open = "/ read\n/Documents read write\n/tmp read write\n"
+      let closed = open + "/Documents -write\n/**/*.key hidden\n"
+      try scene.mount(rules: open)
+      let view = "\(scene.target)/Documents"
+      let isOver = Atomic(false)
+      let worker: @Sendable () throws -> Void = {
+        var turn = 0
+        while !isOver.load(ordering: .relaxed) {
+          turn += 1
+          let path = "\(view)/\(turn % 50).key"
+          let file = open_(path, O_CREAT | O_RDWR)
+          if file < 0 {
+            try #require(errno == EACCES || errno == ENOENT, "errno \(errno)")
+          } else {
+            close(file)
+          }
+          _ = rename(path, "\(view)/\(turn % 7)")
+          _ = unlink("\(view)/\(turn % 7)")
+        }
+      }
+      let changer: @Sendable () throws -> Void = {
+        defer { isOver.store(true, ordering: .relaxed) }
+        for turn in 0..<100 { _ = try scene.setRules(turn % 2 == 0 ? closed : open) }
+      }
+      try concurrently([worker, worker, worker, changer])
+      #expect(opens("\(view)/last", O_CREAT | O_WRONLY) >= 0)
+      try scene.unmount()
+    }
+  }
+
   private func expectFails(_ want: CInt, _ what: String, _ call: () -> CInt) {
     let result = call()
     let code = errno
@@ -195,7 +262,24 @@ private let refusals: [Refusal] = [
   }
 }
 
+private func open_(_ path: String, _ flags: CInt) -> CInt { open(path, flags, 0o600) }
+
 extension MountingScene {
+  /// Sets other rules while the view is mounted.
+  func setRules(_ rules: String) throws -> PolicyChangeReport? {
+    let directory = try directory()
+    return try PolicyChangeReport.set(configuration(rules: rules), of: directory)
+  }
+
+  private func configuration(rules: String) -> ViewConfiguration {
+    var configuration = configuration
+    configuration.layers = [
+      ProfileSource(
+        rank: .shipped, name: Array("test.profile".utf8), text: Array(rules.utf8))
+    ]
+    return configuration
+  }
+
   /// The records of the container's log; it is whole once the daemon has ended.
   func log() throws -> [[String: String]] {
     for _ in 0..<1000 where try isServed() { usleep(10_000) }
@@ -213,12 +297,8 @@ extension MountingScene {
 
   /// Mounts with other rules than the scene's own.
   func mount(rules: String) throws {
-    var configuration = configuration
-    configuration.layers = [
-      ProfileSource(
-        rank: .shipped, name: Array("test.profile".utf8), text: Array(rules.utf8))
-    ]
     let directory = try directory()
-    _ = try ViewMounts.mount(directory, configuration, at: Array(target.utf8), MountSettings())
+    _ = try ViewMounts.mount(
+      directory, configuration(rules: rules), at: Array(target.utf8), MountSettings())
   }
 }

@@ -174,7 +174,8 @@ private final class TableOnDisk {
     if open.count < 10, let id = held.randomElement(using: &random) {
       let index = try disk.table.index(of: id)
       disk.table.opened(index, forWriting: true)
-      open.append(try disk.handles.open(index, try disk.directory.duplicate(), .writable))
+      open.append(
+        try disk.handles.open(index, try disk.directory.duplicate(), .writable, process: 1))
     } else if let handle = open.popLast() {
       let closed = try disk.handles.close(handle)
       disk.table.closed(closed.node, forWriting: true)

@@ -29,6 +29,8 @@ struct cfuse_context {
   /// What the kernel offered, and what it was answered.
   uint64_t offered_flags;
   uint64_t agreed_flags;
+  /// The threads that read requests, each by its own record.
+  struct cfuse_thread *threads;
   /// The request number of INIT, until it has been answered.
   uint64_t init_request;
   int init_answered;
@@ -45,6 +47,16 @@ int cfuse_session_pump(struct fuse_session *session);
 /// Serves with `threads` loop threads, of which `idle` are kept, until the kernel ends the
 /// connection. 0, or -errno.
 int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle);
+
+/// Waits until every request that is under way now has been answered, but no longer than
+/// `milliseconds`. 0, or -ETIMEDOUT.
+int cfuse_session_quiesce(struct cfuse_context *context, unsigned milliseconds);
+/// Tells the kernel to forget a name in a directory. Waits as the next one. 0, or -errno.
+int cfuse_session_invalidate_name(struct fuse_session *session, fuse_ino_t parent, const char *name,
+                                  size_t length);
+/// Tells the kernel to forget the attributes and the cached listing of a node. Waits for any
+/// operation in that directory. 0, or -errno: -ENOENT if the kernel does not know it.
+int cfuse_session_invalidate(struct fuse_session *session, fuse_ino_t node);
 
 /// Answers OPEN. 0, or -errno if the kernel no longer waits.
 int cfuse_reply_open(fuse_req_t request, uint64_t handle, uint32_t flags);
