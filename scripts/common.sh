@@ -59,8 +59,16 @@ find_swift() {
 # Where what was built lies; the same arguments as swift build's.
 binary_directory() { (cd "$repository" && swift build "$@" --show-bin-path); }
 
-# Every view that is mounted in this namespace: its mount point, as /proc/self/mountinfo writes it.
-mounted_views() { awk '/ - fuse[.]sandboxfs / { print $5 }' /proc/self/mountinfo; }
+# Every view in this namespace whose daemon is gone: its mount point, as /proc/self/mountinfo writes
+# it.
+dead_views() {
+  local point
+  awk '/ - fuse[.]sandboxfs / { print $5 }' /proc/self/mountinfo |
+    while read -r point; do
+      timeout 5 stat --file-system -- "$(printf '%b' "${point//\\/\\0}")" > /dev/null 2>&1 ||
+        printf '%s\n' "$point"
+    done
+}
 
 # Every daemon that was built here and runs: its pid.
 running_daemons() {
