@@ -231,9 +231,15 @@ extension NodeTable {
     node.pointee.lessRecent = 0
   }
 
+  /// How many descriptors nodes may hold now: what open files need is theirs.
+  private var allowance: Int {
+    let rest = 2 * descriptorLimit - reservedDescriptors - openCount
+    return max(descriptorLimit / 8, min(descriptorLimit, rest))
+  }
+
   /// Takes descriptors away from those used longest ago, until the limit is kept.
-  private func evict(_ closing: inout ClosingDescriptors, sparing spared: NodeIndex) {
-    while descriptorCount > descriptorLimit {
+  func evict(_ closing: inout ClosingDescriptors, sparing spared: NodeIndex) {
+    while descriptorCount > allowance {
       guard takeLeastRecent(&closing, sparing: spared) else { return }
     }
   }

@@ -15,7 +15,7 @@ extension NodeTable {
     let known = find(identity)
     if known != 0 {
       let node = record(known)
-      if node.pointee.state.contains(.anchored) && !node.pointee.state.contains(.permanent) {
+      if node.pointee.parent == 0 && !node.pointee.state.contains(.permanent) {
         try giveName(known, parent, name)
       }
       // Only the known name's zone is the node's: another name of the inode may be in another.
@@ -94,7 +94,8 @@ extension NodeTable {
     while index != 0 {
       let node = record(index)
       guard node.pointee.lookups == 0, node.pointee.children == 0, node.pointee.opens == 0,
-        node.pointee.pins == 0, !node.pointee.state.contains(.permanent)
+        node.pointee.pins == 0, node.pointee.state.isDisjoint(with: .permanent),
+        node.pointee.state.contains(.live)
       else { return }
       let parent = node.pointee.parent
       if !node.pointee.state.contains(.unhashed) { remove(index) }
@@ -124,12 +125,23 @@ extension NodeTable {
 }
 
 extension NodeTable {
-  /// A handle was made.
-  func opened(_ index: NodeIndex, forWriting: Bool) {
+  /// A handle is made.
+  ///
+  /// Throws ENFILE if as many as can be are open: an app that opens without end stops here, and
+  /// what else there is to do goes on.
+  func opened(_ index: NodeIndex, forWriting: Bool) throws(Errno) {
+    var closing = ClosingDescriptors()
     lock.lock()
+    guard openCount < openLimit else {
+      lock.unlock()
+      throw .fileTableOverflow
+    }
+    openCount += 1
     record(index).pointee.opens += 1
     if forWriting { record(index).pointee.writers += 1 }
+    evict(&closing, sparing: index)
     lock.unlock()
+    closing.closeAll()
   }
 
   /// A handle is gone.
@@ -142,6 +154,7 @@ extension NodeTable {
     lock.lock()
     let node = record(index)
     node.pointee.opens -= 1
+    openCount -= 1
     if forWriting { node.pointee.writers -= 1 }
     if node.pointee.opens == 0 && node.pointee.state.contains(.orphaned) {
       orphan = node.pointee.inode

@@ -37,10 +37,13 @@ extension NodeTable {
     at name: Name, in parent: NodeIndex, _ status: borrowing InodeStatus
   ) -> NodeIndex {
     let index = find(Identity(status))
-    guard index != 0, record(index).pointee.parent == parent,
-      names.equals(record(index).pointee.name, name.cString, count: name.count)
-    else { return 0 }
-    return index
+    return index != 0 && isKnown(index, by: name, in: parent) ? index : 0
+  }
+
+  /// Whether a node's known name is this one.
+  func isKnown(_ index: NodeIndex, by name: Name, in parent: NodeIndex) -> Bool {
+    record(index).pointee.parent == parent
+      && names.equals(record(index).pointee.name, name.cString, count: name.count)
   }
 
   /// A name was moved: the node that was known by it is known by the new one.
@@ -87,12 +90,14 @@ extension NodeTable {
     var closing = ClosingDescriptors()
     let raw = descriptor.release()
     lock.lock()
-    let index = node(at: name, in: parent, status)
-    if index == 0 {
-      closing.add(raw)
-    } else {
+    let index = find(Identity(status))
+    if index != 0 && isKnown(index, by: name, in: parent) {
       anchor(index, raw, &closing)
       detach(index)
+    } else {
+      closing.add(raw)
+    }
+    if index != 0 {
       let isLast = status.linkCount <= 1 || record(index).pointee.isDirectory
       if isLast { unhash(index) }
       freeUnreferenced(index, &closing)
@@ -151,6 +156,7 @@ extension NodeTable {
     node.pointee.name = cells
     node.pointee.parent = parent
     record(parent).pointee.children += 1
+    guard node.pointee.state.contains(.anchored) else { return }
     node.pointee.state.remove(.anchored)
     anchoredCount -= 1
     linkRecent(index)

@@ -16,6 +16,7 @@ extension NodeTable {
     slab.forEach { index in clearDerived(index) }
     slab.forEach { index in derive(index) }
     handles.forEach { handle in
+      openCount += 1
       record(handle.node).pointee.opens += 1
       if handle.state.contains(.writable) { record(handle.node).pointee.writers += 1 }
     }
@@ -30,6 +31,7 @@ extension NodeTable {
     leastRecent = 0
     descriptorCount = 0
     anchoredCount = 0
+    openCount = 0
   }
 
   private func clearDerived(_ index: NodeIndex) {

@@ -35,6 +35,11 @@ final class NodeTable: @unchecked Sendable {
   @exclusivity(unchecked) var anchoredCount = 0
   let descriptorLimit: Int
   let anchoredLimit: Int
+  /// How many files and directories may be open at once.
+  let openLimit: Int
+  @exclusivity(unchecked) var openCount = 0
+  /// What is left to requests under way, the kernel's device, the control socket and the log.
+  let reservedDescriptors = 32
 
   // Renames and removals under way: while there are any, a name that is not where it was may only
   // be on its way.
@@ -50,7 +55,7 @@ final class NodeTable: @unchecked Sendable {
 
   /// A table with its permanent nodes, over directories whose descriptors it takes.
   ///
-  /// `descriptorLimit` is how many descriptors nodes may hold in all.
+  /// `descriptorLimit` is how many descriptors nodes may hold in all, half of the process's.
   init(
     _ arena: Arena, _ policy: PolicyEngine, root: CInt, bundle: CInt?, bundleName: [UInt8],
     orphans: CInt, descriptorLimit: Int
@@ -62,6 +67,7 @@ final class NodeTable: @unchecked Sendable {
     generation = PolicyGeneration(policy, number: 1)
     self.descriptorLimit = descriptorLimit
     anchoredLimit = descriptorLimit / 2
+    openLimit = max(16, 2 * descriptorLimit - anchoredLimit - reservedDescriptors)
     let mapping = try Mapping(reserving: Int(NodeTable.bucketCapacity) * 4)
     buckets = mapping.start.bindMemory(
       to: NodeIndex.self, capacity: Int(NodeTable.bucketCapacity))

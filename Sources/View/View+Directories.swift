@@ -18,7 +18,7 @@ extension ViewFileSystem {
       let descriptor = try nodes.withRoom { () throws(Errno) in
         try Descriptor.reopenDirectory(path)
       }
-      nodes.opened(index, forWriting: false)
+      try nodes.opened(index, forWriting: false)
       do throws(Errno) {
         let handle = HandleID(try handles.open(index, descriptor, .directory, process: request.pid))
         if !reply.opened(handle, [.keepCache, .cacheDirectory]) {

@@ -92,7 +92,7 @@ extension ViewFileSystem {
     if flags & OpenFlag.accessMode != OpenFlag.readOnly { state.insert(.writable) }
     if flags & OpenFlag.accessMode != OpenFlag.writeOnly { state.insert(.readable) }
     if ruling.attributes.append { state.insert(.appendOnly) }
-    nodes.opened(index, forWriting: state.contains(.writable))
+    try nodes.opened(index, forWriting: state.contains(.writable))
     do throws(Errno) {
       return HandleID(try handles.open(index, descriptor, state, process: request.pid))
     } catch {
@@ -122,7 +122,9 @@ extension ViewFileSystem {
           nodes.forget(entry.node.rawValue, 1)
         }
       } catch {
+        // What can't be opened is not left behind.
         nodes.forget(entry.node.rawValue, 1)
+        try? Names.unlink(name.cString, in: directory)
         throw error
       }
     } catch {

@@ -135,15 +135,20 @@ extension ViewFileSystem {
     let status = try InodeStatus.of(doomed.rawValue)
     nodes.beginMove()
     defer { nodes.endMove() }
-    if !isDirectory, try setAside(name, parent, directory, status, scratch) { return }
-    try mutate(.removesName) { () throws(Errno) in
-      if isDirectory {
-        try Names.removeDirectory(name.cString, in: directory)
-      } else {
-        try Names.unlink(name.cString, in: directory)
+    let orphan = isDirectory ? nil : setAside(name, parent, doomed.rawValue, status, scratch)
+    do throws(Errno) {
+      try mutate(.removesName) { () throws(Errno) in
+        if isDirectory {
+          try Names.removeDirectory(name.cString, in: directory)
+        } else {
+          try Names.unlink(name.cString, in: directory)
+        }
       }
+    } catch {
+      takeBack(orphan)
+      throw error
     }
-    nodes.removed(name, parent, status, descriptor: doomed)
+    leave(name, parent, status, doomed, orphan)
   }
 
   // MARK: Moving
@@ -208,40 +213,55 @@ extension ViewFileSystem {
       Inquiry(request, .rename, source.subject, second: target.subject))
     nodes.beginMove()
     defer { nodes.endMove() }
+    var orphan: Name?
     if flags & RenameFlag.noReplace == 0, let replacedStatus {
-      _ = try setAside(
-        target.name, target.parent, target.directory, replacedStatus, scratch)
+      orphan = setAside(target.name, target.parent, replaced.path, replacedStatus, scratch)
     }
-    try mutate(.movesName(Identity(status))) { () throws(Errno) in
-      try Names.rename(
-        source.name.cString, in: source.directory, to: target.name.cString, in: target.directory,
-        flags: flags)
+    do throws(Errno) {
+      try mutate(.movesName(Identity(status))) { () throws(Errno) in
+        try Names.rename(
+          source.name.cString, in: source.directory, to: target.name.cString,
+          in: target.directory, flags: flags)
+      }
+    } catch {
+      takeBack(orphan)
+      throw error
     }
-    replaced.leave(target.name, target.parent, nodes)
+    if let replacedStatus, let descriptor = replaced.take() {
+      leave(target.name, target.parent, replacedStatus, descriptor, orphan)
+    }
     nodes.moved(
       source.name, source.parent, to: target.name, target.parent, status, target.ruling)
   }
 
   /// What a rename is about to replace, and a way to it that outlives its name.
   private struct Doomed: ~Copyable {
-    let descriptor: Descriptor?
+    private let descriptor: Descriptor?
+    let path: CInt
     let status: InodeStatus?
 
-    /// Its name is gone now.
-    consuming func leave(_ name: Name, _ parent: NodeIndex, _ nodes: NodeTable) {
-      guard let status, let descriptor else { return }
-      nodes.removed(name, parent, status, descriptor: descriptor)
+    /// Nothing is replaced.
+    init() {
+      descriptor = nil
+      path = -1
+      status = nil
     }
+
+    init(_ found: consuming Descriptor) throws(Errno) {
+      status = try InodeStatus.of(found.rawValue)
+      path = found.rawValue
+      descriptor = .some(consume found)
+    }
+
+    consuming func take() -> Descriptor? { descriptor }
   }
 
   private func doomed(_ target: End) throws(Errno) -> Doomed {
     do throws(Errno) {
-      let descriptor = try nodes.openPath(target.name.cString, in: target.directory)
-      let status = try InodeStatus.of(descriptor.rawValue)
-      return Doomed(descriptor: descriptor, status: status)
+      return try Doomed(try nodes.openPath(target.name.cString, in: target.directory))
     } catch {
       guard error == .noEntry else { throw error }
-      return Doomed(descriptor: nil, status: nil)
+      return Doomed()
     }
   }
 

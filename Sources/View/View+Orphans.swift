@@ -6,24 +6,45 @@ import LinuxKit
 import Policy
 
 extension ViewFileSystem {
-  /// Moves the file at a name to the orphans' directory instead of removing it, if the budget of
-  /// descriptors is used up and someone has it open.
+  /// Gives the file of `doomed`, which is about to lose its last name, one in the orphans'
+  /// directory, if the budget of descriptors is used up and someone has it open.
   ///
-  /// True if it was moved.
+  /// The orphan's name, if it got one. The name that it has is still there, so that nothing is lost
+  /// if the removal fails or the daemon dies.
   func setAside(
-    _ name: Name, _ parent: NodeIndex, _ directory: CInt, _ status: borrowing InodeStatus,
+    _ name: Name, _ parent: NodeIndex, _ doomed: CInt, _ status: borrowing InodeStatus,
     _ scratch: ThreadScratch
-  ) throws(Errno) -> Bool {
-    guard status.linkCount == 1, nodes.isOverBudget(name, parent, status) else {
-      return false
-    }
+  ) -> Name? {
+    guard status.linkCount == 1, nodes.isOverBudget(name, parent, status) else { return nil }
     let orphan = orphanName(status.inode, scratch)
-    try mutate(.movesName(Identity(status))) { () throws(Errno) in
-      try Names.rename(
-        name.cString, in: directory, to: orphan.cString, in: backing.orphans.rawValue, flags: 0)
+    do throws(Errno) {
+      try mutate(.makesName) { () throws(Errno) in
+        try Names.link(doomed, orphan.cString, in: backing.orphans.rawValue)
+      }
+      return orphan
+    } catch {
+      // Then it is kept by a descriptor like any other.
+      return nil
     }
-    nodes.orphaned(name, parent, to: orphan, status)
-    return true
+  }
+
+  /// The removal failed: the file is no orphan.
+  func takeBack(_ orphan: Name?) {
+    guard let orphan else { return }
+    // What fails here is swept by the next daemon.
+    try? Names.unlink(orphan.cString, in: backing.orphans.rawValue)
+  }
+
+  /// A name is gone, and the file that it named is reached by the orphan's name or by `doomed`.
+  func leave(
+    _ name: Name, _ parent: NodeIndex, _ status: borrowing InodeStatus,
+    _ doomed: consuming Descriptor, _ orphan: Name?
+  ) {
+    if let orphan {
+      nodes.orphaned(name, parent, to: orphan, status)
+    } else {
+      nodes.removed(name, parent, status, descriptor: doomed)
+    }
   }
 
   /// The last handle of an orphan is gone: now it is removed.
