@@ -41,7 +41,8 @@ public struct DirectoryBuffer {
     }
   }
 
-  /// Calls `body` with the node of each entry that was added with attributes and counts as a lookup.
+  /// Calls `body` with the node of each entry that was added with attributes and counts as a
+  /// lookup.
   public func forEachNode(_ body: (NodeID) -> Void) {
     var offset = 0
     while offset < count {

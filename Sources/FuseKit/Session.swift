@@ -7,8 +7,8 @@ public import LinuxKit
 
 /// One FUSE connection.
 ///
-/// After that any thread may call it. Order of use: `init`, one of the `mount` calls, `answerInit` while the process has one thread,
-/// `serve`.
+/// After that any thread may call it. Order of use: `init`, one of the `mount` calls, `answerInit`
+/// while the process has one thread, `serve`.
 public final class Session: @unchecked Sendable {
   private let context: UnsafeMutablePointer<cfuse_context>
   private let table: UnsafeMutablePointer<fuse_lowlevel_ops>

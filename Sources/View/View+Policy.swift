@@ -23,7 +23,8 @@ extension ViewFileSystem {
     public let kept: [KeptAccess]
     /// Whether names may have appeared or gone.
     public let changesNames: Bool
-    /// Whether what may be executed besides bundles has changed, which a mount decides for its life.
+    /// Whether what may be executed besides bundles has changed, which a mount decides for its
+    /// life.
     public let changesExecution: Bool
     /// The policy before, which requests that are under way may still use.
     let old: PolicyGeneration

@@ -1,5 +1,5 @@
-// Telling the kernel what it must ask again, from a thread that serves no request and holds no lock:
-// a notification waits for any operation in the same directory.
+// Telling the kernel what it must ask again, from a thread that serves no request and holds no
+// lock: a notification waits for any operation in the same directory.
 import FuseKit
 import LinuxKit
 import Synchronization
