@@ -101,6 +101,11 @@ let package = Package(
       ["Containers", "LinuxKit", "TestSupport", "sandboxfs-view"]),
     tests("LaunchTests", ["Containers", "LinuxKit", "Launch"]),
     tests("GoldenTests", ["Arguments", "LinuxKit", "TestSupport", "sandboxfs", "MountHelper"]),
+    .target(
+      name: "FuzzTargets",
+      dependencies: ["Paths", "Policy", "Containers", "PropertyLists", "Arguments"],
+      path: "Tests/Fuzz/Targets", swiftSettings: strict),
+    tests("FuzzTests", ["FuzzTargets"]),
     tests("TidyTests", []),
   ]
 )

@@ -39,6 +39,9 @@ extension PolicyEngine {
   /// Whether two entries may change places.
   public func decideExchange(_ one: RenamedEntry, _ other: RenamedEntry) -> Verdict {
     let (first, second) = pair(one.zone, other.zone)
+    // Both names are looked up before anything is exchanged.
+    let seeing = second.verdict(on: .lookup, kind: other.kind)
+    guard seeing.isAllowed || first.flags.contains(.hidden) else { return seeing }
     let leaving = first.verdictOnLeaving()
     guard leaving.isAllowed else { return leaving }
     let leavingToo = second.verdictOnLeaving()

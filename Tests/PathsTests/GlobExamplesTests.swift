@@ -22,7 +22,7 @@ private func reading(_ text: String) throws -> Glob {
       bytes.append(PatternByte(byte, isEscaped: false))
       continue
     }
-    let digits = rest.prefix(3)
+    let digits = rest.prefix(3).prefix { (0x30...0x37).contains($0) }
     if let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 8), digits.count == 3 {
       bytes.append(PatternByte(value, isEscaped: true))
       rest.removeFirst(3)
