@@ -78,7 +78,7 @@ extension NodeTable {
   func forget(_ id: UInt64, _ count: UInt64) {
     var closing = ClosingDescriptors()
     lock.lock()
-    if let index = try? index(of: id) {
+    if let index = try? indexLocked(of: id) {
       let node = record(index)
       node.pointee.lookups -= min(count, node.pointee.lookups)
       freeUnreferenced(index, &closing)

@@ -129,6 +129,14 @@ extension NodeTable {
   /// Throws ESTALE for a number that names no living node, which a sound kernel never sends.
   @inline(__always)
   func index(of id: UInt64) throws(Errno) -> NodeIndex {
+    lock.lock()
+    defer { lock.unlock() }
+    return try indexLocked(of: id)
+  }
+
+  /// The same under the lock.
+  @inline(__always)
+  func indexLocked(of id: UInt64) throws(Errno) -> NodeIndex {
     let index = NodeIndex(truncatingIfNeeded: id)
     guard slab.contains(index) else { throw .stale }
     let node = record(index)
@@ -136,6 +144,14 @@ extension NodeTable {
       node.pointee.generation == UInt32(truncatingIfNeeded: id >> 32)
     else { throw .stale }
     return index
+  }
+
+  /// What is the matter with a node right now.
+  @inline(__always)
+  func state(of index: NodeIndex) -> NodeRecord.State {
+    lock.lock()
+    defer { lock.unlock() }
+    return record(index).pointee.state
   }
 
   /// The number by which the kernel knows a node.

@@ -9,7 +9,7 @@ extension ViewFileSystem {
       let index = try nodes.index(of: node.rawValue)
       let status = try status(index, handle)
       reply.attributes(
-        shown(status, nodes.record(index).pointee.state), lifetimeSeconds: lifetimeSeconds)
+        shown(status, nodes.state(of: index)), lifetimeSeconds: lifetimeSeconds)
     } catch {
       reply.fail(error)
     }
@@ -44,7 +44,7 @@ extension ViewFileSystem {
       }
       let status = try InodeStatus.of(descriptor)
       reply.attributes(
-        shown(status, nodes.record(index).pointee.state), lifetimeSeconds: lifetimeSeconds)
+        shown(status, nodes.state(of: index)), lifetimeSeconds: lifetimeSeconds)
     } catch {
       reply.fail(error)
     }
