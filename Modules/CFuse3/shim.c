@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -135,6 +136,10 @@ int cfuse_session_invalidate_name(struct fuse_session *session, fuse_ino_t paren
   return fuse_lowlevel_notify_inval_entry(session, parent, name, length);
 }
 
+int cfuse_session_invalidate_attributes(struct fuse_session *session, fuse_ino_t node) {
+  return fuse_lowlevel_notify_inval_inode(session, node, -1, 0);
+}
+
 int cfuse_session_invalidate(struct fuse_session *session, fuse_ino_t node) {
   return fuse_lowlevel_notify_inval_inode(session, node, 0, 0);
 }
@@ -174,6 +179,7 @@ static ssize_t transport_writev(int device, struct iovec *parts, int count, void
   flags |= context->wanted_flags & context->offered_flags;
   answer.flags = (uint32_t)(flags | INIT_EXTENSION);
   answer.flags2 = (uint32_t)(flags >> 32);
+  if (flags & CFUSE_PASSTHROUGH) answer.max_stack_depth = context->stack_depth;
   context->agreed_flags = flags;
   context->init_answered = 1;
   struct iovec patched[2] = {parts[0], {&answer, sizeof answer}};
@@ -222,13 +228,30 @@ int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned
   return result;
 }
 
-int cfuse_reply_open(fuse_req_t request, uint64_t handle, uint32_t flags) {
-  struct open_out answer = {handle, flags, 0};
+struct backing_map {
+  int32_t descriptor;
+  uint32_t flags;
+  uint64_t padding;
+};
+
+int cfuse_backing_open(int device, int descriptor) {
+  struct backing_map map = {descriptor, 0, 0};
+  int backing = ioctl(device, _IOW(229, 1, struct backing_map), &map);
+  return backing < 0 ? -errno : backing;
+}
+
+int cfuse_backing_close(int device, int backing) {
+  uint32_t number = (uint32_t)backing;
+  return ioctl(device, _IOW(229, 2, uint32_t), &number) < 0 ? -errno : 0;
+}
+
+int cfuse_reply_open(fuse_req_t request, uint64_t handle, uint32_t flags, int32_t backing) {
+  struct open_out answer = {handle, flags, backing};
   return fuse_reply_buf(request, (const char *)&answer, sizeof answer);
 }
 
 int cfuse_reply_create(fuse_req_t request, const struct fuse_entry_param *entry, uint64_t handle,
-                       uint32_t flags) {
+                       uint32_t flags, int32_t backing) {
   const struct stat *status = &entry->attr;
   struct {
     struct entry_out entry;
@@ -245,7 +268,7 @@ int cfuse_reply_create(fuse_req_t request, const struct fuse_entry_param *entry,
                                (uint32_t)status->st_ctim.tv_nsec, status->st_mode,
                                (uint32_t)status->st_nlink, status->st_uid, status->st_gid,
                                (uint32_t)status->st_rdev, (uint32_t)status->st_blksize, 0}},
-      .open = {handle, flags, 0},
+      .open = {handle, flags, backing},
   };
   return fuse_reply_buf(request, (const char *)&answer, sizeof answer);
 }

@@ -4,7 +4,9 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <linux/magic.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 int clinux_openat2(int directory, const char *path, uint64_t flags, uint64_t mode,
                    uint64_t resolve) {
@@ -90,4 +92,10 @@ void *clinux_thread_buffer(void) {
   if (buffer == MAP_FAILED) return NULL;
   pthread_setspecific(buffer_key, buffer);
   return buffer;
+}
+
+int clinux_is_on_overlay(int descriptor) {
+  struct statfs status;
+  if (fstatfs(descriptor, &status) != 0) return -1;
+  return status.f_type == OVERLAYFS_SUPER_MAGIC;
 }

@@ -24,13 +24,17 @@ public struct Entry {
     set { raw.attr = newValue }
   }
 
-  /// How long the kernel may keep the name and the attributes.
+  /// How long the kernel may keep the name.
   @inlinable
   public var lifetimeSeconds: Double {
     get { raw.entry_timeout }
-    set {
-      raw.entry_timeout = newValue
-      raw.attr_timeout = newValue
-    }
+    set { raw.entry_timeout = newValue }
+  }
+
+  /// How long the kernel may keep the attributes.
+  @inlinable
+  public var attributeLifetimeSeconds: Double {
+    get { raw.attr_timeout }
+    set { raw.attr_timeout = newValue }
   }
 }

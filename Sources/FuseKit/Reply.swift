@@ -54,18 +54,18 @@ public struct Reply: ~Copyable {
   ///
   /// False if the kernel no longer waits for it.
   public consuming func created(
-    _ entry: borrowing Entry, _ handle: HandleID, _ flags: OpenFlags
+    _ entry: borrowing Entry, _ handle: HandleID, _ mode: OpenMode
   ) -> Bool {
     withUnsafePointer(to: entry.raw) { [raw = take()] in
-      cfuse_reply_create(raw, $0, handle.rawValue, flags.rawValue) == 0
+      cfuse_reply_create(raw, $0, handle.rawValue, mode.flags.rawValue, mode.backing) == 0
     }
   }
 
   /// An open file or directory.
   ///
   /// False if the kernel no longer waits for it.
-  public consuming func opened(_ handle: HandleID, _ flags: OpenFlags) -> Bool {
-    cfuse_reply_open(take(), handle.rawValue, flags.rawValue) == 0
+  public consuming func opened(_ handle: HandleID, _ mode: OpenMode) -> Bool {
+    cfuse_reply_open(take(), handle.rawValue, mode.flags.rawValue, mode.backing) == 0
   }
 
   /// Attributes, and how long the kernel may believe them.
@@ -126,6 +126,28 @@ public struct OpenFlags: OptionSet, Sendable {
   public static let directIO = OpenFlags(rawValue: 1 << 0)
   /// The kernel keeps what it has cached of this inode.
   public static let keepCache = OpenFlags(rawValue: 1 << 1)
+  /// The kernel reads and writes the backing file itself, by the number beside the flags.
+  public static let passthrough = OpenFlags(rawValue: 1 << 7)
   /// The kernel caches the listing.
   public static let cacheDirectory = OpenFlags(rawValue: 1 << 3)
+}
+
+/// How the kernel is to do I/O on an open file.
+public struct OpenMode: Equatable, Sendable {
+  /// What the answer says.
+  public let flags: OpenFlags
+  /// The backing file's number for passthrough; 0 without.
+  public let backing: Int32
+
+  /// A mode without passthrough.
+  public init(_ flags: OpenFlags) {
+    self.flags = flags
+    backing = 0
+  }
+
+  /// Passthrough to a backing file.
+  public init(backing: Int32) {
+    flags = .passthrough
+    self.backing = backing
+  }
 }

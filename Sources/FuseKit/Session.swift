@@ -17,18 +17,40 @@ public final class Session: @unchecked Sendable {
 
   /// A session for `fileSystem`; `options` is libfuse's option string, for fusermount3 only.
   ///
+  /// `passthrough` is wanted where the process may have it; over an overlay it takes two levels.
+  ///
   /// Throws EINVAL if libfuse refuses the options.
-  public init(_ fileSystem: FileSystem, options: String) throws(Errno) {
+  public init(
+    _ fileSystem: FileSystem, options: String, passthrough: Passthrough = .none
+  ) throws(Errno) {
     context = .allocate(capacity: 1)
     context.initialize(to: cfuse_context())
     context.pointee.owner = Unmanaged.passUnretained(fileSystem).toOpaque()
     context.pointee.wanted_flags =
       CFUSE_PARALLEL_DIROPS | CFUSE_HANDLE_KILLPRIV_V2 | CFUSE_SETXATTR_EXT
+    context.pointee.stack_depth = passthrough == .overOverlay ? 2 : 1
+    if passthrough != .none { context.pointee.wanted_flags |= CFUSE_PASSTHROUGH }
     table = .allocate(capacity: 1)
     table.initialize(to: operations())
     self.fileSystem = fileSystem
     guard let session = cfuse_session_new(options, table, context) else { throw .invalid }
     self.session = session
+  }
+
+  /// Whether and how the kernel may do the I/O of files itself.
+  public enum Passthrough: Sendable {
+    /// All I/O comes to us.
+    case none
+    /// The store is on a file system of its own.
+    case direct
+    /// The store is on an overlay, which is a level of its own.
+    case overOverlay
+  }
+
+  /// The kernel's backing files, if INIT has agreed on passthrough.
+  public var backingFiles: BackingFiles? {
+    guard context.pointee.agreed_flags & CFUSE_PASSTHROUGH != 0 else { return nil }
+    return BackingFiles(session)
   }
 
   /// Takes /dev/fuse, open and already mounted.

@@ -41,6 +41,8 @@ extension Errno {
   public static var noData: Errno { Errno(ENODATA) }
   /// ERANGE.
   public static var outOfRange: Errno { Errno(ERANGE) }
+  /// ETXTBSY.
+  public static var textBusy: Errno { Errno(ETXTBSY) }
   /// EMFILE.
   public static var tooManyOpenFiles: Errno { Errno(EMFILE) }
   /// EWOULDBLOCK.

@@ -195,6 +195,11 @@ public enum Attributes {
     try check(result)
   }
 
+  /// Whether the file system that holds a descriptor is an overlay.
+  public static func isOnOverlay(_ descriptor: CInt) -> Bool {
+    clinux_is_on_overlay(descriptor) == 1
+  }
+
   /// statvfs(3) of the file system that holds a descriptor.
   public static func fileSystemStatus(_ descriptor: CInt) throws(Errno) -> statvfs {
     var status = statvfs()

@@ -11,6 +11,8 @@ struct Backing: ~Copyable {
   let dataPath: CInt
   let bundlePath: CInt?
   let orphansPath: CInt
+  /// Whether the store is on an overlay.
+  let isOnOverlay: Bool
   /// Whether the store keeps POSIX ACLs.
   let hasACL: Bool
 
@@ -19,6 +21,7 @@ struct Backing: ~Copyable {
     orphansPath: CInt
   ) {
     hasACL = Backing.keepsACL(data)
+    isOnOverlay = Attributes.isOnOverlay(data.rawValue)
     self.data = data
     self.orphans = orphans
     self.dataPath = dataPath

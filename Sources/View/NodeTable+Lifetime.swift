@@ -125,11 +125,20 @@ extension NodeTable {
 }
 
 extension NodeTable {
-  /// A handle is made.
+  /// A handle is about to be made.
+  ///
+  /// Returns the backing file by which all handles of the node are open, 0 if they are not open in
+  /// passthrough, and whether this is the first that writes.
+  ///
+  /// The kernel wants all that are open at once to agree, so the first decides: `register` is
+  /// called for the first alone, and answers 0 if passthrough can't be had. It is a short call on
+  /// the kernel's table, not on the backing store, and so may be made under the lock.
   ///
   /// Throws ENFILE if as many as can be are open: an app that opens without end stops here, and
   /// what else there is to do goes on.
-  func opened(_ index: NodeIndex, forWriting: Bool) throws(Errno) {
+  func opened(
+    _ index: NodeIndex, forWriting: Bool, register: () -> Int32 = { 0 }
+  ) throws(Errno) -> (backing: Int32, isFirstWriter: Bool) {
     var closing = ClosingDescriptors()
     lock.lock()
     guard openCount < openLimit else {
@@ -137,35 +146,64 @@ extension NodeTable {
       throw .fileTableOverflow
     }
     openCount += 1
-    record(index).pointee.opens += 1
-    if forWriting { record(index).pointee.writers += 1 }
+    let node = record(index)
+    if node.pointee.opens == 0 { node.pointee.backing = register() }
+    node.pointee.opens += 1
+    if forWriting { node.pointee.writers += 1 }
+    let opening = (node.pointee.backing, forWriting && node.pointee.writers == 1)
     evict(&closing, sparing: index)
     lock.unlock()
     closing.closeAll()
+    return opening
+  }
+
+  /// What is left to do when a handle is gone.
+  struct LastClose {
+    /// The inode number of an orphan that nobody has open any more.
+    var orphan: UInt64?
+    /// The backing file that nobody has open any more; 0 if there is none.
+    var backing: Int32 = 0
   }
 
   /// A handle is gone.
-  ///
-  /// Returns the inode number of an orphan that nobody has open any more.
   @discardableResult
-  func closed(_ index: NodeIndex, forWriting: Bool) -> UInt64? {
+  func closed(_ index: NodeIndex, forWriting: Bool) -> LastClose {
     var closing = ClosingDescriptors()
-    var orphan: UInt64?
+    var last = LastClose()
     lock.lock()
     let node = record(index)
     node.pointee.opens -= 1
     openCount -= 1
     if forWriting { node.pointee.writers -= 1 }
-    if node.pointee.opens == 0 && node.pointee.state.contains(.orphaned) {
-      orphan = node.pointee.inode
-      node.pointee.state.remove(.orphaned)
-      detach(index)
-      unhash(index)
+    if node.pointee.opens == 0 {
+      last.backing = node.pointee.backing
+      node.pointee.backing = 0
+      if node.pointee.state.contains(.orphaned) {
+        last.orphan = node.pointee.inode
+        node.pointee.state.remove(.orphaned)
+        detach(index)
+        unhash(index)
+      }
     }
     freeUnreferenced(index, &closing)
     lock.unlock()
     closing.closeAll()
-    return orphan
+    return last
+  }
+
+  /// Whether a node is open for writing in passthrough, and so changes without a message.
+  @inline(__always)
+  func changesUnseen(_ index: NodeIndex) -> Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    return record(index).pointee.backing != 0 && record(index).pointee.writers > 0
+  }
+
+  /// Whether a node is open in passthrough now.
+  func isOpenInPassthrough(_ index: NodeIndex) -> Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    return record(index).pointee.backing != 0
   }
 
   /// How a known inode is open; nothing if it is not known.

@@ -39,6 +39,8 @@ struct NodeRecord {
   var birthNanoseconds: UInt64
   /// How many references the kernel holds.
   var lookups: UInt64
+  /// The kernel's number of the backing file while it is open in passthrough; 0 otherwise.
+  var backing: Int32
   /// The type, as the S_IFMT bits of a mode.
   var type: UInt32
 

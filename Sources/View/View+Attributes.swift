@@ -9,7 +9,8 @@ extension ViewFileSystem {
       let index = try nodes.index(of: node.rawValue)
       let status = try status(index, handle)
       reply.attributes(
-        shown(status, nodes.state(of: index)), lifetimeSeconds: lifetimeSeconds)
+        shown(status, nodes.state(of: index)),
+        lifetimeSeconds: attributeLifetimeSeconds(index))
     } catch {
       reply.fail(error)
     }
@@ -44,7 +45,8 @@ extension ViewFileSystem {
       }
       let status = try InodeStatus.of(descriptor)
       reply.attributes(
-        shown(status, nodes.state(of: index)), lifetimeSeconds: lifetimeSeconds)
+        shown(status, nodes.state(of: index)),
+        lifetimeSeconds: attributeLifetimeSeconds(index))
     } catch {
       reply.fail(error)
     }

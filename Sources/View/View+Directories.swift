@@ -18,10 +18,10 @@ extension ViewFileSystem {
       let descriptor = try nodes.withRoom { () throws(Errno) in
         try Descriptor.reopenDirectory(path)
       }
-      try nodes.opened(index, forWriting: false)
+      _ = try nodes.opened(index, forWriting: false)
       do throws(Errno) {
         let handle = HandleID(try handles.open(index, descriptor, .directory, process: request.pid))
-        if !reply.opened(handle, [.keepCache, .cacheDirectory]) {
+        if !reply.opened(handle, OpenMode([.keepCache, .cacheDirectory])) {
           _ = try? handles.close(handle.rawValue)
           nodes.closed(index, forWriting: false)
         }

@@ -41,8 +41,8 @@ extension ViewFileSystem {
           try Descriptor.reopen(path, flags & OpenFlag.backing)
         }
       }
-      let handle = try keep(request, index, descriptor, flags, ruling)
-      if !reply.opened(handle, caching(ruling)) { close(handle) }
+      let open = try keep(request, index, descriptor, path: path, flags, ruling)
+      if !reply.opened(open.handle, open.mode) { close(open.handle) }
     } catch {
       reply.fail(error)
     }
@@ -75,30 +75,49 @@ extension ViewFileSystem {
       Inquiry(request, operation, Subject(index)))
   }
 
-  /// How the kernel may cache a file.
+  /// Makes a handle of an open descriptor; how the kernel is to do its I/O.
   ///
-  /// In an `append` zone it may not: a page that is mapped shared could be changed without a
-  /// message.
-  private func caching(_ ruling: Ruling) -> OpenFlags {
-    ruling.attributes.append ? .directIO : .keepCache
-  }
-
-  /// Makes a handle of an open descriptor.
+  /// `path` is an O_PATH descriptor or any other of the inode. The backing file that is registered
+  /// keeps this thread's credentials: the daemon's own.
   private func keep(
-    _ request: Request, _ index: NodeIndex, _ descriptor: consuming Descriptor, _ flags: CInt,
-    _ ruling: Ruling
-  ) throws(Errno) -> HandleID {
+    _ request: Request, _ index: NodeIndex, _ descriptor: consuming Descriptor, path: CInt,
+    _ flags: CInt, _ ruling: Ruling
+  ) throws(Errno) -> (handle: HandleID, mode: OpenMode) {
+    let isAppendOnly = ruling.attributes.append
     var state: HandleRecord.State = []
     if flags & OpenFlag.accessMode != OpenFlag.readOnly { state.insert(.writable) }
     if flags & OpenFlag.accessMode != OpenFlag.writeOnly { state.insert(.readable) }
-    if ruling.attributes.append { state.insert(.appendOnly) }
-    try nodes.opened(index, forWriting: state.contains(.writable))
+    if isAppendOnly { state.insert(.appendOnly) }
+    let isWritable = state.contains(.writable)
+    // It was opened in passthrough before its zone became `append`: its writes can't be watched.
+    if isAppendOnly && isWritable && nodes.isOpenInPassthrough(index) { throw .textBusy }
+    let mayPass = !isAppendOnly && !nodes.record(index).pointee.state.contains(.bundle)
+    let opening = try nodes.opened(index, forWriting: isWritable) { mayPass ? register(path) : 0 }
+    if opening.backing != 0 && opening.isFirstWriter {
+      backingFiles?.forgetAttributes(of: NodeID(nodes.id(of: index)))
+    }
     do throws(Errno) {
-      return HandleID(try handles.open(index, descriptor, state, process: request.pid))
+      let handle = HandleID(
+        try handles.open(index, descriptor, state, process: request.pid))
+      return (handle, mode(opening.backing, isAppendOnly: isAppendOnly))
     } catch {
-      nodes.closed(index, forWriting: state.contains(.writable))
+      closed(index, isWritable: isWritable)
       throw error
     }
+  }
+
+  /// Registers a file for passthrough; 0 if it can't be had, which is no error: then its I/O comes
+  /// to us.
+  private func register(_ path: CInt) -> Int32 {
+    guard let backingFiles else { return 0 }
+    return (try? backingFiles.open(path)) ?? 0
+  }
+
+  /// In an `append` zone the kernel may cache nothing: a page that is mapped shared could be
+  /// changed without a message.
+  private func mode(_ backing: Int32, isAppendOnly: Bool) -> OpenMode {
+    if isAppendOnly && backing == 0 { return OpenMode(.directIO) }
+    return backing == 0 ? OpenMode(.keepCache) : OpenMode(backing: backing)
   }
 
   func createFile(
@@ -113,12 +132,14 @@ extension ViewFileSystem {
       defer { nodes.unpin(parent) }
       let descriptor = try create(request, name, directory, mode, flags)
       let status = try InodeStatus.of(descriptor.rawValue)
-      let entry = try entry(name, in: parent, ruling, status)
+      var entry = try entry(name, in: parent, ruling, status)
       let index = try nodes.index(of: entry.node.rawValue)
       do throws(Errno) {
-        let handle = try keep(request, index, descriptor, flags, ruling)
-        if !reply.created(entry, handle, caching(ruling)) {
-          close(handle)
+        let path = descriptor.rawValue
+        let open = try keep(request, index, descriptor, path: path, flags, ruling)
+        entry.attributeLifetimeSeconds = attributeLifetimeSeconds(index)
+        if !reply.created(entry, open.handle, open.mode) {
+          close(open.handle)
           nodes.forget(entry.node.rawValue, 1)
         }
       } catch {
@@ -167,8 +188,13 @@ extension ViewFileSystem {
 
   private func close(_ handle: HandleID) {
     guard let closed = try? handles.close(handle.rawValue) else { return }
-    let orphan = nodes.closed(closed.node, forWriting: closed.state.contains(.writable))
-    if let orphan { dropOrphan(orphan) }
+    self.closed(closed.node, isWritable: closed.state.contains(.writable))
+  }
+
+  private func closed(_ index: NodeIndex, isWritable: Bool) {
+    let last = nodes.closed(index, forWriting: isWritable)
+    if last.backing != 0 { backingFiles?.close(last.backing) }
+    if let orphan = last.orphan { dropOrphan(orphan) }
   }
 
   // MARK: Bytes

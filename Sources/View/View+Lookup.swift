@@ -75,6 +75,7 @@ extension ViewFileSystem {
     entry.node = NodeID(nodes.id(of: index))
     entry.attributes = shown(status, nodes.state(of: index))
     entry.lifetimeSeconds = lifetimeSeconds
+    entry.attributeLifetimeSeconds = attributeLifetimeSeconds(index)
     return entry
   }
 }

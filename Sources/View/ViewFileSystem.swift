@@ -20,6 +20,8 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   let ownerUID: UInt32
   let ownerGID: UInt32
   let backing: Backing
+  /// Where the kernel may do I/O itself; set before the first request.
+  @exclusivity(unchecked) public var backingFiles: BackingFiles?
   /// What was refused, for whoever writes it down.
   public let audit: AuditRing
 
@@ -50,6 +52,9 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     self.backing = backing
     super.init()
   }
+
+  /// Whether the store is on an overlay, which is a level of stacking of its own.
+  public var isOnOverlay: Bool { backing.isOnOverlay }
 
   // MARK: INIT
 
@@ -282,6 +287,13 @@ extension ViewFileSystem {
   @inline(__always)
   func ruling(_ name: Name, in parent: NodeIndex, _ scratch: ThreadScratch) -> Ruling {
     nodes.ruling(of: parent, scratch).below(name)
+  }
+
+  /// How long the kernel may keep a node's attributes: not at all while it is open for writing in
+  /// passthrough, since what is stored through a shared mapping moves its times without a message.
+  @inline(__always)
+  func attributeLifetimeSeconds(_ index: NodeIndex) -> Double {
+    nodes.changesUnseen(index) ? 0 : lifetimeSeconds
   }
 
   /// What the kernel is shown of a status.

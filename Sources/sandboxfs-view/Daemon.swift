@@ -114,7 +114,9 @@ final class Daemon {
       let session: Session
       switch configuration.transport {
       case .kernel:
-        session = try Session(fileSystem, options: "")
+        session = try Session(
+          fileSystem, options: "",
+          passthrough: fileSystem.isOnOverlay ? .overOverlay : .direct)
         let device = try KernelMount.mount(
           source: configuration.source, target: configuration.target,
           flags: configuration.mountFlags)
@@ -125,6 +127,7 @@ final class Daemon {
         try session.mountByHelper(at: configuration.target.map { CChar(bitPattern: $0) } + [0])
       }
       try session.answerInit()
+      fileSystem.backingFiles = session.backingFiles
       return session
     } catch {
       throw StartError("cannot mount the view", error)

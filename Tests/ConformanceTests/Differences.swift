@@ -14,6 +14,8 @@ struct Difference: Sendable {
   }
 
   let reason: String
+  /// Whether it is there only where the kernel does not do the I/O itself: without passthrough.
+  var isOfCaching = false
   let name: String
   let actors: Set<String>
   /// The step, or nil for each of the case.
@@ -29,6 +31,13 @@ struct Difference: Sendable {
     self.actors = actors
     self.step = step
     self.change = change
+  }
+
+  /// The same, as one that passthrough does away with.
+  var ofCaching: Difference {
+    var copy = self
+    copy.isOfCaching = true
+    return copy
   }
 
   /// Whether this is the difference between two lines.
@@ -108,12 +117,14 @@ private let theirs: [Difference] =
   ].map { step, count in
     Difference(
       "O_DIRECT needs no alignment", in: "open with O_DIRECT and unaligned buffers", step,
-      .result(plain: "EINVAL", view: count))
+      .result(plain: "EINVAL", view: count)
+    ).ofCaching
   }
   + ["read again", "read beyond the end", "read a link again"].map {
     Difference(
       "what the kernel has in its cache is read without the store",
-      in: "what moves the time of access", $0, .result(plain: "moves", view: "stays"))
+      in: "what moves the time of access", $0, .result(plain: "moves", view: "stays")
+    ).ofCaching
   }
 
 /// All differences.

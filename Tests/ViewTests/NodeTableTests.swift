@@ -173,7 +173,7 @@ private final class TableOnDisk {
     guard random.next() % 8 == 0 else { return }
     if open.count < 10, let id = held.randomElement(using: &random) {
       let index = try disk.table.index(of: id)
-      try disk.table.opened(index, forWriting: true)
+      _ = try disk.table.opened(index, forWriting: true)
       open.append(
         try disk.handles.open(index, try disk.directory.duplicate(), .writable, process: 1))
     } else if let handle = open.popLast() {

@@ -16,6 +16,8 @@
 /// Beside the flags of setxattr(2): S_ISGID goes with this ACL, since its setter may not keep it.
 #define CFUSE_SETXATTR_ACL_KILL_SGID (1 << 30)
 
+#define CFUSE_PASSTHROUGH (1ull << 37)
+
 /// FOPEN_* flags as in the same header.
 #define CFUSE_FOPEN_KEEP_CACHE (1u << 1)
 #define CFUSE_FOPEN_CACHE_DIR (1u << 3)
@@ -26,6 +28,8 @@ struct cfuse_context {
   void *owner;
   /// INIT flags that are added to the answer if the kernel offered them.
   uint64_t wanted_flags;
+  /// How many file systems may be stacked below ours for passthrough: 1, or 2 over an overlay.
+  uint32_t stack_depth;
   /// What the kernel offered, and what it was answered.
   uint64_t offered_flags;
   uint64_t agreed_flags;
@@ -36,7 +40,9 @@ struct cfuse_context {
   int init_answered;
 };
 
-/// A session over `operations`, or NULL. `option` is one -o string.
+/// A session over `operations`, or NULL.
+///
+/// `option` is one -o string.
 struct fuse_session *cfuse_session_new(const char *option,
                                        const struct fuse_lowlevel_ops *operations,
                                        struct cfuse_context *context);
@@ -51,18 +57,33 @@ int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned
 /// Waits until every request that is under way now has been answered, but no longer than
 /// `milliseconds`. 0, or -ETIMEDOUT.
 int cfuse_session_quiesce(struct cfuse_context *context, unsigned milliseconds);
-/// Tells the kernel to forget a name in a directory. Waits as the next one. 0, or -errno.
+/// Tells the kernel to forget a name in a directory.
+///
+/// Waits as the next one. 0, or -errno.
 int cfuse_session_invalidate_name(struct fuse_session *session, fuse_ino_t parent, const char *name,
                                   size_t length);
-/// Tells the kernel to forget the attributes and the cached listing of a node. Waits for any
-/// operation in that directory. 0, or -errno: -ENOENT if the kernel does not know it.
+/// Tells the kernel to forget the attributes and the cached listing of a node.
+///
+/// Waits for any operation in that directory. 0, or -errno: -ENOENT if the kernel does not know it.
 int cfuse_session_invalidate(struct fuse_session *session, fuse_ino_t node);
 
+/// Tells the kernel to forget the attributes of a node, and answers to it that are under way. Waits
+/// for nothing. 0, or -errno.
+int cfuse_session_invalidate_attributes(struct fuse_session *session, fuse_ino_t node);
+
 /// Answers OPEN. 0, or -errno if the kernel no longer waits.
-int cfuse_reply_open(fuse_req_t request, uint64_t handle, uint32_t flags);
+int cfuse_reply_open(fuse_req_t request, uint64_t handle, uint32_t flags, int32_t backing);
 /// Answers CREATE.
 int cfuse_reply_create(fuse_req_t request, const struct fuse_entry_param *entry, uint64_t handle,
-                       uint32_t flags);
+                       uint32_t flags, int32_t backing);
+
+/// FUSE_DEV_IOC_BACKING_OPEN: the number by which the kernel reads and writes the file of
+/// `descriptor`, O_PATH included, without asking.
+///
+/// Above 0, or -errno: -EPERM without CAP_SYS_ADMIN.
+int cfuse_backing_open(int device, int descriptor);
+/// FUSE_DEV_IOC_BACKING_CLOSE. 0, or -errno.
+int cfuse_backing_close(int device, int backing);
 
 /// The context that a request belongs to.
 static inline struct cfuse_context *cfuse_context_of(fuse_req_t request) {

@@ -20,7 +20,9 @@ int clinux_fcntl(int descriptor, int command, long argument);
 /// ioctl(2) with a pointer argument. -1 and errno on failure.
 int clinux_ioctl(int descriptor, unsigned long request, void *argument);
 
-/// getdents64(2). Bytes read, 0 at the end, -1 and errno on failure.
+/// getdents64(2).
+///
+/// Bytes read, 0 at the end, -1 and errno on failure.
 long clinux_getdents64(int descriptor, void *buffer, unsigned long count);
 
 /// UTIME_NOW and UTIME_OMIT, which are casts and so are not imported.
@@ -36,7 +38,9 @@ static inline int clinux_errno(void) {
 /// Makes the empty file `to` share all blocks of `from`. -1 and errno where that can't be.
 int clinux_clone(int to, int from);
 
-/// readlinkat(2) into plain memory. The length of the target, -1 and errno on failure.
+/// readlinkat(2) into plain memory.
+///
+/// The length of the target, -1 and errno on failure.
 long clinux_readlinkat(int directory, const char *path, void *buffer, unsigned long size);
 
 /// What statx(2) says, as a stat and the time of birth.
@@ -46,8 +50,9 @@ struct clinux_status {
   uint64_t birth_nanoseconds;
 };
 
-/// statx(2) of `path` below `directory`, or of `directory` itself where `path` is empty. A symbolic
-/// link is never followed. -1 and errno on failure.
+/// statx(2) of `path` below `directory`, or of `directory` itself where `path` is empty.
+///
+/// A symbolic link is never followed. -1 and errno on failure.
 int clinux_status(int directory, const char *path, struct clinux_status *status);
 
 /// renameat2(2). -1 and errno on failure.
@@ -61,3 +66,6 @@ void clinux_descriptor_path(int descriptor, char path[CLINUX_DESCRIPTOR_PATH_SIZ
 /// A buffer of CLINUX_THREAD_BUFFER_SIZE bytes that belongs to this thread until its end, or NULL.
 #define CLINUX_THREAD_BUFFER_SIZE ((1 << 20) + 8192)
 void *clinux_thread_buffer(void);
+
+/// Whether the file system that holds a descriptor is an overlay. 1, 0, or -1 and errno.
+int clinux_is_on_overlay(int descriptor);
