@@ -36,6 +36,12 @@ public struct PolicyComparison {
     var isDifferent: Bool { answers[0] != answers[1] }
   }
 
+  private struct Known: Hashable {
+    var pattern: String
+    var questions: [String]
+    var row: Row
+  }
+
   /// The answers that differ, by question.
   private typealias Baseline = [String: [String]]
 
@@ -44,6 +50,7 @@ public struct PolicyComparison {
   private var anchors: [(name: String, zones: [ZoneID])] = []
   /// What a reader takes for granted below a place.
   private var baselines: [SurveyedPlace: Baseline] = [:]
+  private var known: Set<Known> = []
 
   /// Compares two policies for the same bundle.
   public init(_ one: PolicyEngine, _ other: PolicyEngine) {
@@ -77,7 +84,7 @@ public struct PolicyComparison {
   /// entries that no rule speaks of.
   private mutating func report(_ places: [SurveyedPlace], below above: SurveyedPlace?) {
     var baseline = above.flatMap { baselines[$0] } ?? [:]
-    var globs: [Baseline] = []
+    var globs: Set<Baseline> = []
     for origin in [SurveyedPlace.Origin.unspoken, .glob, .literal, .combination] {
       for place in places where place.origin == origin {
         let rows = rows(of: place)
@@ -86,7 +93,7 @@ public struct PolicyComparison {
         // What two globs both match says nothing new where it is as one of them says.
         if origin != .combination || !globs.contains(told) { append(rows, place, baseline) }
         if origin == .unspoken { baseline = told }
-        if origin == .glob || origin == .combination { globs.append(told) }
+        if origin == .glob || origin == .combination { globs.insert(told) }
       }
     }
   }
@@ -134,11 +141,8 @@ public struct PolicyComparison {
 
   private mutating func append(_ row: Row, _ questions: [String], _ place: SurveyedPlace) {
     // One pattern has several examples, which mostly answer alike.
-    let isKnown = differences.contains {
-      $0.pattern == place.pattern && $0.questions == questions && $0.answers == row.answers
-        && $0.reasons == row.reasons
-    }
-    guard !isKnown else { return }
+    guard known.insert(Known(pattern: place.pattern, questions: questions, row: row)).inserted
+    else { return }
     differences.append(
       PolicyDifference(
         pattern: place.pattern, path: place.path, questions: questions, answers: row.answers,

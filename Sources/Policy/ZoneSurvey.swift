@@ -56,7 +56,7 @@ public struct ZoneSurvey {
   public private(set) var isComplete = true
 
   /// How many steps are taken, and for how many globs each two are tried together.
-  private static let maximumStepCount = 200_000
+  private static let maximumStepCount = 100_000
   private static let maximumPairedGlobCount = 48
   private static let maximumInsertionCount = 4
   /// What nobody speaks of, unless a profile speaks of `other`.

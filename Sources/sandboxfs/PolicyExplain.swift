@@ -146,13 +146,18 @@ private struct Answer {
     if explanation.path != question.path { lines.append(("at", explanation.path.word)) }
     lines.append(("rule", sentence(verdict.rule)))
     if let layer = subject.engine.layer(of: verdict.rule) { lines.append(("in", layer.title)) }
-    for (index, loser) in explanation.losers.enumerated() {
-      lines.append((index == 0 ? "lost" : "", sentence(loser)))
-    }
+    for (index, loser) in losers.enumerated() { lines.append((index == 0 ? "lost" : "", loser)) }
     for (index, line) in remedyLines.enumerated() {
       lines.append((index == 0 ? "to allow" : "", line))
     }
     return lines
+  }
+
+  /// The rules that lost; a profile that is included twice is read twice, and told once.
+  private var losers: [String] {
+    explanation.losers.map(sentence).reduce(into: []) { losers, loser in
+      if !losers.contains(loser) { losers.append(loser) }
+    }
   }
 
   private var remedyLines: [String] {

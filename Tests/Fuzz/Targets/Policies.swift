@@ -25,7 +25,8 @@ extension FuzzTarget {
     let pattern = parts[0].map { PatternByte($0, isEscaped: false) }
     let name = parts.count > 1 ? Array(parts[1].prefix(64)) : []
     do throws(GlobError) {
-      return complaint(about: try Glob(pattern[...]), name)
+      let glob = try Glob(pattern[...])
+      return complaint(about: glob, name) ?? difference(of: glob, parts[0], name)
     } catch {
       let isInside = (0...pattern.count).contains(error.offset)
       return isInside ? nil : "the mistake is at \(error.offset) of \(pattern.count)"
@@ -97,6 +98,27 @@ private func complaint(about glob: Glob, _ name: [UInt8]) -> String? {
     }
   }
   return nil
+}
+
+/// Whether a pattern without sets is matched otherwise than by its definition, column by column.
+private func difference(of glob: Glob, _ pattern: ArraySlice<UInt8>, _ name: [UInt8]) -> String? {
+  guard !pattern.contains(UInt8(ascii: "[")), pattern.count <= 256 else { return nil }
+  // Whether the pattern so far matches the first bytes of the name.
+  var matches = (0...name.count).map { $0 == 0 }
+  for piece in pattern {
+    var next = [Bool](repeating: false, count: name.count + 1)
+    for count in 0...name.count {
+      if piece == UInt8(ascii: "*") {
+        next[count] = matches[count] || (count > 0 && next[count - 1])
+      } else if count > 0 {
+        next[count] = matches[count - 1] && [name[count - 1], UInt8(ascii: "?")].contains(piece)
+      }
+    }
+    matches = next
+  }
+  var table = GlobTable()
+  let id = table.insert(glob)
+  return table.matches(id, name.span) == matches[name.count] ? nil : "matched otherwise"
 }
 
 /// The glob that a profile reads from a pattern's text.
