@@ -9,6 +9,15 @@ public func flatObject(_ text: [UInt8]) -> [String: [UInt8]]? {
   return reader.object()
 }
 
+/// The bytes that `FlatObjectWriter` was given, from the string that a reader makes of them.
+///
+/// nil for a string that it can't have written.
+public func writtenBytes(_ string: [UInt8]) -> [UInt8]? {
+  guard let text = String(validating: string, as: UTF8.self) else { return nil }
+  let bytes = text.unicodeScalars.compactMap { UInt8(exactly: $0.value) }
+  return bytes.count == text.unicodeScalars.count ? bytes : nil
+}
+
 /// A JSON object on one line, of strings and numbers, in the order given.
 ///
 /// Bytes that are no text of ASCII's become the characters of the same number, as in Latin-1, so

@@ -49,7 +49,7 @@ public struct PolicyChangeReport: Equatable, Sendable {
       if let path = fields["open"] {
         kept.append(
           KeptAccess(
-            path: path, process: Int32(text(fields["pid"])) ?? 0,
+            path: writtenBytes(path) ?? path, process: Int32(text(fields["pid"])) ?? 0,
             operation: text(fields["operation"])))
       } else if fields["note"] != nil {
         notes.append(text(fields["note"]))

@@ -26,6 +26,7 @@ let subcommands: [Subcommand] = [
   unmountSubcommand,
   statusSubcommand,
   runSubcommand,
+  logSubcommand,
   policyExplainSubcommand,
   policyShowSubcommand,
   policyCheckSubcommand,

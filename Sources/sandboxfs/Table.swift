@@ -6,6 +6,9 @@ internal import LinuxKit
 struct Table {
   let headings: [String]
   var rows: [[String]] = []
+  /// How wide the columns have become in what was taken.
+  private var widths: [Int] = []
+  private var hasHeading = true
 
   init(_ headings: String...) { self.headings = headings }
 
@@ -18,12 +21,28 @@ struct Table {
   ///
   /// Empty cells show as a dash, so that columns can be counted.
   var text: String {
+    var copy = self
+    return copy.rendered()
+  }
+
+  /// The rows since the last call, below the headings at the first; nothing without rows.
+  ///
+  /// Columns become wider and never narrower.
+  mutating func takeText() -> String {
+    if rows.isEmpty { return "" }
+    defer { rows = [] }
+    return rendered()
+  }
+
+  private mutating func rendered() -> String {
     let shown = rows.map { $0.map { $0.isEmpty ? "-" : $0 } }
-    let widths = headings.indices.map { column in
-      ([headings] + shown).map { $0[column].count }.max() ?? 0
+    widths = headings.indices.map { column in
+      let former = widths.isEmpty ? headings[column].count : widths[column]
+      return max(former, shown.map { $0[column].count }.max() ?? 0)
     }
-    let heading = Style.bold(line(headings, widths))
-    return ([heading] + shown.map { line($0, widths) }).map { $0 + "\n" }.joined()
+    let heading = hasHeading ? [Style.bold(line(headings, widths))] : []
+    hasHeading = false
+    return (heading + shown.map { line($0, widths) }).map { $0 + "\n" }.joined()
   }
 
   private func line(_ cells: [String], _ widths: [Int]) -> String {

@@ -58,3 +58,32 @@ private let sample = ViewConfiguration(
     }
   }
 }
+
+@Suite struct AuditEntryTests {
+  @Test("Every byte of a name comes back from the line that the log has of it")
+  func bytes() throws {
+    let path = (UInt8.min...UInt8.max).map { $0 }
+    var line = FlatObjectWriter()
+    line.add("time", "2026-01-01T00:00:00.000Z".utf8)
+    line.add("operation", "rename".utf8)
+    line.add("path", path)
+    line.add("path2", path.reversed())
+    line.add("result", "EPERM".utf8)
+    guard case .request(let request) = AuditEntry(line: line.line) else {
+      Issue.record("it is no entry")
+      return
+    }
+    #expect(request.path == path && request.secondPath == path.reversed())
+    #expect(request.count == 1 && request.command == [])
+  }
+
+  @Test(
+    "What is no line of the log is none",
+    arguments: [
+      "", "{}", "{\"time\":\"now\"}", "{\"lost\":3}", "{\"time\":\"t\",\"lost\":\"many\"}",
+      "{\"time\":\"t\",\"operation\":\"read\",\"path\":\"\\u20ac\",\"result\":\"EPERM\"}",
+    ])
+  func others(_ line: String) {
+    #expect(AuditEntry(line: Array(line.utf8)) == nil)
+  }
+}

@@ -1,0 +1,99 @@
+// Reading a container's audit log while its daemon, if it has one, goes on writing it.
+//
+// A daemon appends whole lines to `log`, and renames it to `log.1` when it is full. A file that was
+// renamed gets no further line, so who holds it open reads it to its end and then goes on.
+internal import Containers
+internal import Glibc
+internal import LinuxKit
+
+/// The lines of an audit log, from its beginning and then as they come.
+public final class AuditLog {
+  private let container: Container
+  private var current: OpenLog?
+  private var hasBegun = false
+
+  /// The log of a container.
+  public init(of container: Container) { self.container = container }
+
+  /// Whether the container was removed: then nothing more will come.
+  public var hasEnded: Bool {
+    guard let status = try? InodeStatus.of(container.directory.descriptor.rawValue) else {
+      return true
+    }
+    return status.linkCount == 0
+  }
+
+  /// The whole lines, without their ends, that came since the last call; at first all that there
+  /// are, the oldest first.
+  public func newLines() throws(StoreError) -> [[UInt8]] {
+    try saying("the log of \(container.identifier)") { () throws(Errno) in
+      if hasBegun { return try lines() }
+      hasBegun = true
+      return try linesFromTheBeginning()
+    }
+  }
+
+  private func linesFromTheBeginning() throws(Errno) -> [[UInt8]] {
+    current = try open(ContainerLayout.log)
+    guard let older = try open(ContainerLayout.olderLog) else { return try lines() }
+    if older.inode == current?.inode {
+      // It became full between the two.
+      return try lines()
+    }
+    return try older.newLines() + lines()
+  }
+
+  private func lines() throws(Errno) -> [[UInt8]] {
+    guard let held = current else {
+      current = try open(ContainerLayout.log)
+      return try current?.newLines() ?? []
+    }
+    // In this order: if another file has the name now, the one held has its last line.
+    let next = try open(ContainerLayout.log)
+    let lines = try held.newLines()
+    guard let next, next.inode != held.inode else { return lines }
+    current = next
+    return try lines + linesBetween(held) + next.newLines()
+  }
+
+  /// What is in `log.1` if that is not the file that was held: it was full within one call.
+  private func linesBetween(_ held: OpenLog) throws(Errno) -> [[UInt8]] {
+    guard let older = try open(ContainerLayout.olderLog), older.inode != held.inode else {
+      return []
+    }
+    return try older.newLines()
+  }
+
+  private func open(_ name: String) throws(Errno) -> OpenLog? {
+    do throws(Errno) {
+      return try OpenLog(container.directory.openRegularFile(name.utf8))
+    } catch {
+      if error == .noEntry { return nil }
+      throw error
+    }
+  }
+}
+
+/// One of the two files, and how far it was read.
+private final class OpenLog {
+  let inode: UInt64
+  private let file: Descriptor
+  /// The beginning of a line whose end was not there yet.
+  private var beginning: [UInt8] = []
+
+  init(_ file: consuming Descriptor) throws(Errno) {
+    inode = try InodeStatus.of(file.rawValue).inode
+    self.file = file
+  }
+
+  func newLines() throws(Errno) -> [[UInt8]] {
+    // The daemon keeps it to a megabyte.
+    let text = try beginning + file.readToEnd(atMost: 64 << 20)
+    guard let end = text.lastIndex(of: UInt8(ascii: "\n")) else {
+      beginning = text
+      return []
+    }
+    beginning = Array(text[(end + 1)...])
+    return text[..<end].split(separator: UInt8(ascii: "\n")).map { Array($0) }
+  }
+}

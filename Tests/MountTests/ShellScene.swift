@@ -1,0 +1,43 @@
+// A shell among mounts, processes and a register of uids of its own, with an app that is installed.
+
+import TestSupport
+import Testing
+
+/// What a script has besides the programs: `$APP`, installed in `$SANDBOXFS_STORE` from
+/// `Notes.app`; `$C`, its container; the directories `view` and `second`, to mount at;
+/// `eventually COMMAND`, which repeats it for at most 10 s until it succeeds.
+private let prelude = """
+  set -u
+  mount -t tmpfs none /run && mount -t tmpfs none /var/lib && cd "$PLACE" || exit
+  umount --all --lazy --internal-only --types fuse.sandboxfs
+  APP=com.example.Notes
+  C=$SANDBOXFS_STORE/containers/$APP
+  eventually() {
+    for _ in $(seq 500); do "$@" > /dev/null 2>&1 && return; sleep 0.02; done
+    echo "never: $*"
+  }
+  mkdir view second
+  sandboxfs install Notes.app > /dev/null
+
+  """
+
+/// Runs a script of bash, and returns what it says, errors in between, without its place's name.
+///
+/// All that it mounts or starts ends with it.
+func shell(_ script: String) throws -> String {
+  try withTemporaryDirectory { place in
+    _ = try SampleBundle.flat(in: place)
+    var environment = standardEnvironment
+    environment["PATH"] = BuiltPrograms.directory + ":" + (environment["PATH"] ?? "")
+    environment["SANDBOXFS_STORE"] = place + "/store"
+    environment["PLACE"] = place
+    let outcome = try run(
+      "unshare",
+      [
+        "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-c",
+        "exec 2>&1; . /dev/stdin",
+      ],
+      environment: environment, input: Array((prelude + script).utf8))
+    return outcome.text.replacing(place, with: "PLACE")
+  }
+}
