@@ -128,7 +128,7 @@ extension NodeTable {
   /// A handle is about to be made.
   ///
   /// Returns the backing file by which all handles of the node are open, 0 if they are not open in
-  /// passthrough, and whether this is the first that writes.
+  /// passthrough, and whether this is the first that can be mapped shared for writing.
   ///
   /// The kernel wants all that are open at once to agree, so the first decides: `register` is
   /// called for the first alone, and answers 0 if passthrough can't be had. It is a short call on
@@ -137,8 +137,8 @@ extension NodeTable {
   /// Throws ENFILE if as many as can be are open: an app that opens without end stops here, and
   /// what else there is to do goes on.
   func opened(
-    _ index: NodeIndex, forWriting: Bool, register: () -> Int32 = { 0 }
-  ) throws(Errno) -> (backing: Int32, isFirstWriter: Bool) {
+    _ index: NodeIndex, _ state: HandleRecord.State, register: () -> Int32 = { 0 }
+  ) throws(Errno) -> (backing: Int32, isFirstMapper: Bool) {
     var closing = ClosingDescriptors()
     lock.lock()
     guard openCount < openLimit else {
@@ -149,8 +149,9 @@ extension NodeTable {
     let node = record(index)
     if node.pointee.opens == 0 { node.pointee.backing = register() }
     node.pointee.opens += 1
-    if forWriting { node.pointee.writers += 1 }
-    let opening = (node.pointee.backing, forWriting && node.pointee.writers == 1)
+    let mappers = node.pointee.mappers
+    count(state, 1, in: node)
+    let opening = (node.pointee.backing, mappers == 0 && node.pointee.mappers == 1)
     evict(&closing, sparing: index)
     lock.unlock()
     closing.closeAll()
@@ -167,14 +168,14 @@ extension NodeTable {
 
   /// A handle is gone.
   @discardableResult
-  func closed(_ index: NodeIndex, forWriting: Bool) -> LastClose {
+  func closed(_ index: NodeIndex, _ state: HandleRecord.State) -> LastClose {
     var closing = ClosingDescriptors()
     var last = LastClose()
     lock.lock()
     let node = record(index)
     node.pointee.opens -= 1
     openCount -= 1
-    if forWriting { node.pointee.writers -= 1 }
+    count(state, -1, in: node)
     if node.pointee.opens == 0 {
       last.backing = node.pointee.backing
       node.pointee.backing = 0
@@ -191,12 +192,26 @@ extension NodeTable {
     return last
   }
 
-  /// Whether a node is open for writing in passthrough, and so changes without a message.
+  /// Counts a handle by what it may do.
+  func count(
+    _ state: HandleRecord.State, _ change: Int32, in node: UnsafeMutablePointer<NodeRecord>
+  ) {
+    guard state.contains(.writable) else { return }
+    node.pointee.writers = node.pointee.writers &+ UInt32(bitPattern: change)
+    if state.contains(.readable) {
+      node.pointee.mappers = node.pointee.mappers &+ UInt32(bitPattern: change)
+    }
+  }
+
+  /// Whether a node may be mapped shared for writing in passthrough, and so changes without a
+  /// message.
+  ///
+  /// What write(2) does there the kernel sees itself.
   @inline(__always)
   func changesUnseen(_ index: NodeIndex) -> Bool {
     lock.lock()
     defer { lock.unlock() }
-    return record(index).pointee.backing != 0 && record(index).pointee.writers > 0
+    return record(index).pointee.backing != 0 && record(index).pointee.mappers > 0
   }
 
   /// Whether a node is open in passthrough now.

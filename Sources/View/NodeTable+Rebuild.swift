@@ -18,7 +18,7 @@ extension NodeTable {
     handles.forEach { handle in
       openCount += 1
       record(handle.node).pointee.opens += 1
-      if handle.state.contains(.writable) { record(handle.node).pointee.writers += 1 }
+      count(handle.state, 1, in: record(handle.node))
     }
     var closing = ClosingDescriptors()
     slab.forEach { index in freeUnreferenced(index, &closing) }
@@ -40,6 +40,7 @@ extension NodeTable {
     node.pointee.children = 0
     node.pointee.opens = 0
     node.pointee.writers = 0
+    node.pointee.mappers = 0
     node.pointee.pins = 0
     node.pointee.moreRecent = 0
     node.pointee.lessRecent = 0

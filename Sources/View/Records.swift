@@ -51,6 +51,8 @@ struct NodeRecord {
   /// How many handles are open, and how many of them for writing.
   var opens: UInt32
   var writers: UInt32
+  /// How many of the handles could be mapped shared for writing: those that read and write.
+  var mappers: UInt32
   /// How many requests use `descriptor` right now.
   var pins: UInt32
   /// Neighbours among the nodes whose descriptor may be closed, most recently used first.

@@ -18,15 +18,15 @@ extension ViewFileSystem {
       let descriptor = try nodes.withRoom { () throws(Errno) in
         try Descriptor.reopenDirectory(path)
       }
-      _ = try nodes.opened(index, forWriting: false)
+      _ = try nodes.opened(index, .directory)
       do throws(Errno) {
         let handle = HandleID(try handles.open(index, descriptor, .directory, process: request.pid))
         if !reply.opened(handle, OpenMode([.keepCache, .cacheDirectory])) {
           _ = try? handles.close(handle.rawValue)
-          nodes.closed(index, forWriting: false)
+          nodes.closed(index, .directory)
         }
       } catch {
-        nodes.closed(index, forWriting: false)
+        nodes.closed(index, .directory)
         throw error
       }
     } catch {

@@ -88,12 +88,13 @@ extension ViewFileSystem {
     if flags & OpenFlag.accessMode != OpenFlag.readOnly { state.insert(.writable) }
     if flags & OpenFlag.accessMode != OpenFlag.writeOnly { state.insert(.readable) }
     if isAppendOnly { state.insert(.appendOnly) }
-    let isWritable = state.contains(.writable)
     // It was opened in passthrough before its zone became `append`: its writes can't be watched.
-    if isAppendOnly && isWritable && nodes.isOpenInPassthrough(index) { throw .textBusy }
+    if isAppendOnly && state.contains(.writable) && nodes.isOpenInPassthrough(index) {
+      throw .textBusy
+    }
     let mayPass = !isAppendOnly && !nodes.record(index).pointee.state.contains(.bundle)
-    let opening = try nodes.opened(index, forWriting: isWritable) { mayPass ? register(path) : 0 }
-    if opening.backing != 0 && opening.isFirstWriter {
+    let opening = try nodes.opened(index, state) { mayPass ? register(path) : 0 }
+    if opening.backing != 0 && opening.isFirstMapper {
       backingFiles?.forgetAttributes(of: NodeID(nodes.id(of: index)))
     }
     do throws(Errno) {
@@ -101,7 +102,7 @@ extension ViewFileSystem {
         try handles.open(index, descriptor, state, process: request.pid))
       return (handle, mode(opening.backing, isAppendOnly: isAppendOnly))
     } catch {
-      closed(index, isWritable: isWritable)
+      closed(index, state)
       throw error
     }
   }
@@ -188,11 +189,11 @@ extension ViewFileSystem {
 
   private func close(_ handle: HandleID) {
     guard let closed = try? handles.close(handle.rawValue) else { return }
-    self.closed(closed.node, isWritable: closed.state.contains(.writable))
+    self.closed(closed.node, closed.state)
   }
 
-  private func closed(_ index: NodeIndex, isWritable: Bool) {
-    let last = nodes.closed(index, forWriting: isWritable)
+  private func closed(_ index: NodeIndex, _ state: HandleRecord.State) {
+    let last = nodes.closed(index, state)
     if last.backing != 0 { backingFiles?.close(last.backing) }
     if let orphan = last.orphan { dropOrphan(orphan) }
   }

@@ -289,8 +289,8 @@ extension ViewFileSystem {
     nodes.ruling(of: parent, scratch).below(name)
   }
 
-  /// How long the kernel may keep a node's attributes: not at all while it is open for writing in
-  /// passthrough, since what is stored through a shared mapping moves its times without a message.
+  /// How long the kernel may keep a node's attributes: not at all while it can be mapped shared in
+  /// passthrough, since what is stored there moves its times without a message.
   @inline(__always)
   func attributeLifetimeSeconds(_ index: NodeIndex) -> Double {
     nodes.changesUnseen(index) ? 0 : lifetimeSeconds

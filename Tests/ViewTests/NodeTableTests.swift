@@ -173,12 +173,12 @@ private final class TableOnDisk {
     guard random.next() % 8 == 0 else { return }
     if open.count < 10, let id = held.randomElement(using: &random) {
       let index = try disk.table.index(of: id)
-      _ = try disk.table.opened(index, forWriting: true)
+      _ = try disk.table.opened(index, .writable)
       open.append(
         try disk.handles.open(index, try disk.directory.duplicate(), .writable, process: 1))
     } else if let handle = open.popLast() {
       let closed = try disk.handles.close(handle)
-      disk.table.closed(closed.node, forWriting: true)
+      disk.table.closed(closed.node, closed.state)
     }
   }
 
