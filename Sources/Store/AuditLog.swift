@@ -9,8 +9,8 @@ internal import LinuxKit
 /// The lines of an audit log, from its beginning and then as they come.
 public final class AuditLog {
   private let container: Container
+  /// The newest file so far; nil as long as there was none.
   private var current: OpenLog?
-  private var hasBegun = false
 
   /// The log of a container.
   public init(of container: Container) { self.container = container }
@@ -27,27 +27,23 @@ public final class AuditLog {
   /// are, the oldest first.
   public func newLines() throws(StoreError) -> [[UInt8]] {
     try saying("the log of \(container.identifier)") { () throws(Errno) in
-      if hasBegun { return try lines() }
-      hasBegun = true
+      if let current { return try lines(after: current) }
       return try linesFromTheBeginning()
     }
   }
 
   private func linesFromTheBeginning() throws(Errno) -> [[UInt8]] {
-    current = try open(ContainerLayout.log)
-    guard let older = try open(ContainerLayout.olderLog) else { return try lines() }
-    if older.inode == current?.inode {
-      // It became full between the two.
-      return try lines()
-    }
-    return try older.newLines() + lines()
-  }
-
-  private func lines() throws(Errno) -> [[UInt8]] {
-    guard let held = current else {
-      current = try open(ContainerLayout.log)
+    let newer = try open(ContainerLayout.log)
+    let older = try open(ContainerLayout.olderLog)
+    current = newer ?? older
+    // The older one is the newer one if that became full between the two.
+    guard let older, let newer, older.inode != newer.inode else {
       return try current?.newLines() ?? []
     }
+    return try older.newLines() + newer.newLines()
+  }
+
+  private func lines(after held: OpenLog) throws(Errno) -> [[UInt8]] {
     // In this order: if another file has the name now, the one held has its last line.
     let next = try open(ContainerLayout.log)
     let lines = try held.newLines()
