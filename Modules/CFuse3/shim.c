@@ -89,6 +89,7 @@ static ssize_t shorten_setxattr(void *message, ssize_t count) {
 // One thread that reads requests. It is serving from the moment in which it has one until it asks
 // for the next. Records are never freed: there are as many as there were threads at once.
 struct cfuse_thread {
+  _Atomic unsigned long received;
   _Atomic unsigned long served;
   _Atomic int serving;
   struct cfuse_thread *next;
@@ -115,6 +116,13 @@ static struct cfuse_thread *enlist(struct cfuse_context *context) {
                                       __ATOMIC_ACQUIRE)) {
   }
   return self;
+}
+
+unsigned long cfuse_session_requests(struct cfuse_context *context) {
+  unsigned long count = 0;
+  struct cfuse_thread *thread = __atomic_load_n(&context->threads, __ATOMIC_ACQUIRE);
+  for (; thread; thread = thread->next) count += atomic_load(&thread->received);
+  return count;
 }
 
 int cfuse_session_quiesce(struct cfuse_context *context, unsigned milliseconds) {
@@ -160,7 +168,10 @@ static ssize_t transport_read(int device, void *buffer, size_t size, void *user)
     atomic_fetch_add(&thread->served, 1);
   }
   ssize_t count = read(device, buffer, size);
-  if (thread) atomic_store(&thread->serving, 1);
+  if (thread) {
+    atomic_store(&thread->serving, 1);
+    if (count > 0) atomic_fetch_add(&thread->received, 1);
+  }
   if (__builtin_expect(!context->init_answered, 0)) note_init(context, buffer, count);
   return context->agreed_flags & CFUSE_SETXATTR_EXT ? shorten_setxattr(buffer, count) : count;
 }

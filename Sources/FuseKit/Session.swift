@@ -82,6 +82,9 @@ public final class Session: @unchecked Sendable {
     }
   }
 
+  /// How many requests the kernel has sent.
+  public var requestCount: Int { Int(cfuse_session_requests(context)) }
+
   /// Waits until every request that is under way now has been answered; false if the time was over.
   public func quiesce(milliseconds: UInt32) -> Bool {
     cfuse_session_quiesce(context, milliseconds) == 0

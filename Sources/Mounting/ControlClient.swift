@@ -11,6 +11,8 @@ public struct DaemonStatus: Equatable, Sendable {
   public let pid: Int32
   /// The view's file system: all its mounts have this number.
   public let device: DeviceNumber
+  /// How many requests the kernel has sent it.
+  public let requestCount: Int
   /// Whether the view was mounted by fusermount3, for an ordinary user.
   public let isUsers: Bool
 
@@ -51,6 +53,7 @@ public struct DaemonStatus: Equatable, Sendable {
     self.identifier = identifier
     self.pid = pid
     self.device = device
+    requestCount = Int(String(decoding: fields["requests"] ?? [], as: UTF8.self)) ?? 0
     isUsers = fields["transport"] == Array("fusermount".utf8)
   }
 

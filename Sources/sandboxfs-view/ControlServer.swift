@@ -78,6 +78,7 @@ final class ControlServer: Sendable {
     object.add("device", device.number.description.utf8)
     object.add("target", configuration.target)
     object.add("transport", configuration.transport == .kernel ? "kernel".utf8 : "fusermount".utf8)
+    object.add("requests", live.requestCount)
     return object.line + [UInt8(ascii: "\n")]
   }
 }

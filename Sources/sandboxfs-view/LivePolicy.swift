@@ -35,6 +35,9 @@ final class LivePolicy: Sendable {
     bundleName = configuration.bundleName
   }
 
+  /// How many requests the kernel has sent.
+  var requestCount: Int { session.requestCount }
+
   /// Answers the command, whose payload is still to be read from the connection.
   func answer(to request: [String: [UInt8]], _ connection: borrowing Descriptor) -> [UInt8] {
     guard let field = request["bytes"], let count = Int(String(decoding: field, as: UTF8.self)),

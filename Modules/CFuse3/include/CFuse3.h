@@ -54,6 +54,8 @@ int cfuse_session_pump(struct fuse_session *session);
 /// connection. 0, or -errno.
 int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle);
 
+/// How many requests the kernel has sent.
+unsigned long cfuse_session_requests(struct cfuse_context *context);
 /// Waits until every request that is under way now has been answered, but no longer than
 /// `milliseconds`. 0, or -ETIMEDOUT.
 int cfuse_session_quiesce(struct cfuse_context *context, unsigned milliseconds);
