@@ -57,6 +57,9 @@ public struct FileStatus: Equatable, Sendable {
   /// The time of birth, 0 where the file system does not keep it.
   public var born: timespec
 
+  /// The time of birth in nanoseconds since 1970, 0 where the file system does not keep it.
+  public var bornNanoseconds: Int64 { Int64(born.tv_sec) * 1_000_000_000 + Int64(born.tv_nsec) }
+
   /// Field by field.
   public static func == (left: Self, right: Self) -> Bool {
     left.kind == right.kind && left.permissions == right.permissions

@@ -1,4 +1,5 @@
 // Standard output and standard error, for programs that people and scripts read.
+internal import CLinux
 internal import Glibc
 
 /// One of the two streams that a program writes to.
@@ -40,6 +41,14 @@ public enum StandardStream: CInt, Sendable {
         return
       }
     }
+  }
+
+  /// Reads standard input to its end.
+  ///
+  /// Throws EFBIG if there is more than `limit`.
+  public static func readInput(atMost limit: Int) throws(Errno) -> [UInt8] {
+    let input = Descriptor(owning: try retrying { clinux_fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) })
+    return try input.readToEnd(atMost: limit)
   }
 
   /// Whether a person answers on standard input.

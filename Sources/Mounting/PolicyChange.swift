@@ -21,7 +21,8 @@ public struct PolicyChangeReport: Equatable, Sendable {
 
   /// Sends the layers of `configuration` to the daemon that serves the container in `directory`.
   ///
-  /// nil if none does. Throws if the daemon refuses: then nothing has changed.
+  /// nil if none does. Throws if the daemon refuses: then nothing has changed; and if it ends
+  /// before it has answered.
   public static func set(
     _ configuration: ViewConfiguration, of directory: borrowing Descriptor
   ) throws(MountError) -> PolicyChangeReport? {
@@ -32,15 +33,28 @@ public struct PolicyChangeReport: Equatable, Sendable {
     let lines: [[UInt8]]
     do throws(Errno) {
       // The daemon waits for requests under way and for the kernel, 5 seconds each at most.
-      let connection = try UnixConnection(
-        to: ContainerLayout.control, in: directory, milliseconds: 30_000)
+      guard let connection = try connection(to: directory, milliseconds: 30_000) else { return nil }
       lines = try connection.exchange(
         request.line + [UInt8(ascii: "\n")] + payload, untilMember: "status")
     } catch {
-      if DaemonStatus.nobodyListens.contains(error) { return nil }
+      if DaemonStatus.nobodyListens.contains(error) {
+        throw MountError(.failed, "the container's daemon has ended before it answered")
+      }
       throw MountError(.failed, "the container's daemon does not answer", error)
     }
     return try PolicyChangeReport(lines: lines)
+  }
+
+  private static func connection(
+    to directory: borrowing Descriptor, milliseconds: Int32
+  ) throws(Errno) -> UnixConnection? {
+    do throws(Errno) {
+      return try UnixConnection(
+        to: ContainerLayout.control, in: directory, milliseconds: milliseconds)
+    } catch {
+      if DaemonStatus.nobodyListens.contains(error) { return nil }
+      throw error
+    }
   }
 
   private init(lines: [[UInt8]]) throws(MountError) {

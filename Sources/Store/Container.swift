@@ -2,6 +2,7 @@
 public import Containers
 public import LinuxKit
 public import Paths
+public import Policy
 internal import PropertyLists
 
 /// Everything that belongs to one app, in a store.
@@ -16,6 +17,7 @@ public final class Container: Sendable {
   public let record: ContainerRecord
   private let bundleInode: UInt64?
   private let directoryInode: UInt64?
+  private let ownProfileVersion: FileVersion?
 
   init(
     _ identifier: BundleIdentifier, of store: Store, in directory: consuming Walker
@@ -29,6 +31,8 @@ public final class Container: Sendable {
     self.store = store
     bundleInode = try? directory.status(of: ContainerLayout.bundle.utf8).identity.inode
     directoryInode = try? directory.status().identity.inode
+    ownProfileVersion = (try? directory.status(of: ContainerLayout.profile.utf8)).map(
+      FileVersion.init)
     self.directory = directory
     self.record = record
   }
@@ -74,14 +78,15 @@ public final class Container: Sendable {
       transport: transport, target: target, source: source, mountFlags: mountFlags)
   }
 
-  /// Whether record and bundle are still those that it was opened with.
+  /// Whether record, bundle and own rules are still those that it was opened with.
   ///
-  /// Once the container's daemon holds its lock they can't change any more; so who starts one asks
-  /// afterwards, and starts anew if an update came between.
+  /// Once the container's daemon holds its lock, record and bundle can't change any more, and who
+  /// changes the rules tells the daemon; so who starts one asks afterwards, and starts anew if a
+  /// change came between.
   public func isCurrent() -> Bool {
     guard let now = try? store.containerIfPresent(identifier) else { return false }
     return now.record == record && now.bundleInode == bundleInode
-      && now.directoryInode == directoryInode
+      && now.directoryInode == directoryInode && now.ownProfileVersion == ownProfileVersion
   }
 
   // MARK: What is in it
@@ -123,6 +128,16 @@ public final class Container: Sendable {
     return file
   }
 
+  /// The layers that hold with other rules of its own, or with none.
+  ///
+  /// `name` is what mistakes in these rules are told by.
+  public func layers(
+    withOwnProfile text: [UInt8]?, called name: [UInt8]
+  ) throws(StoreError) -> [ProfileSource] {
+    try Profiles(settings: store.location.settings).layers(
+      of: self, own: text.map { ProfileSource(rank: .container, name: name, text: $0) })
+  }
+
   // MARK: The record
 
   private static let maximumRecordByteCount = 1 << 20
@@ -158,5 +173,16 @@ public final class Container: Sendable {
     try saying("writing the record of \(record.identifier)") { () throws(Errno) in
       try directory.replaceFile(ContainerLayout.record.utf8, contents: bytes, mode: 0o600)
     }
+  }
+}
+
+/// Which contents a file that is only ever replaced has: numbers of inodes are used again.
+private struct FileVersion: Equatable {
+  let inode: UInt64
+  let bornNanoseconds: Int64
+
+  init(_ status: FileStatus) {
+    inode = status.identity.inode
+    bornNanoseconds = status.bornNanoseconds
   }
 }

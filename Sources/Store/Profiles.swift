@@ -13,7 +13,7 @@ struct Profiles {
   let settings: [[UInt8]]
 
   /// The most bytes that a profile may have.
-  private static let maximumByteCount = 1 << 20
+  static let maximumByteCount = 1 << 20
   private static let suffix = ".profile"
 
   /// Whether a text can be a profile's name: one word, so that it names no other file.
@@ -24,6 +24,17 @@ struct Profiles {
 
   /// All layers of a container, and what they may include.
   func layers(of container: Container) throws(StoreError) -> [ProfileSource] {
+    let own = try container.ownProfile().map { text in
+      ProfileSource(
+        rank: .container, name: container.identifier.bytes + Array("/profile".utf8), text: text)
+    }
+    return try layers(of: container, own: own)
+  }
+
+  /// The same, with these rules as the container's own.
+  func layers(
+    of container: Container, own: ProfileSource?
+  ) throws(StoreError) -> [ProfileSource] {
     var layers = [try shipped(named: container.record.profileName)]
     if let text = try container.bundleProfile() {
       layers.append(
@@ -36,11 +47,7 @@ struct Profiles {
       layers.append(
         ProfileSource(rank: .administrator, name: Array(file.utf8), text: text))
     }
-    if let text = try container.ownProfile() {
-      layers.append(
-        ProfileSource(
-          rank: .container, name: container.identifier.bytes + Array("/profile".utf8), text: text))
-    }
+    if let own { layers.append(own) }
     for directory in settings {
       guard let text = try read(directory, ["limits.profile"]) else { continue }
       layers.append(

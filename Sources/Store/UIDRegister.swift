@@ -27,7 +27,7 @@ struct UIDRegister {
       let status = try directory.status()
       self.identifier = identifier
       inode = status.identity.inode
-      birthNanoseconds = Int64(status.born.tv_sec) * 1_000_000_000 + Int64(status.born.tv_nsec)
+      birthNanoseconds = status.bornNanoseconds
     }
 
     fileprivate var text: String { "\(identifier) \(inode) \(birthNanoseconds)" }

@@ -32,6 +32,9 @@ let subcommands: [Subcommand] = [
   policyCheckSubcommand,
   policyTestSubcommand,
   policyDiffSubcommand,
+  policySetSubcommand,
+  policyUnsetSubcommand,
+  policyReloadSubcommand,
   completionSubcommand,
   helpSubcommand,
   versionSubcommand,
@@ -48,7 +51,8 @@ let sandboxfs = Program(
   sharedOptions: [storeOption],
   commands: subcommands.map(\.command),
   groups: [
-    CommandGroup(name: "policy", summary: "Explains, shows, checks, tests and compares rules.")
+    CommandGroup(
+      name: "policy", summary: "Explains, shows, checks, tests, compares and changes rules.")
   ])
 
 /// `--store DIR`, which every subcommand takes.
