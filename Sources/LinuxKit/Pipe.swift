@@ -88,19 +88,3 @@ extension Descriptor {
     }
   }
 }
-
-extension Descriptor {
-  /// Exactly `count` bytes.
-  ///
-  /// Throws ENODATA if there are fewer.
-  public borrowing func readBytes(exactly count: Int) throws(Errno) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(count)
-    while bytes.count < count {
-      let more = try readSome(atMost: min(1 << 16, count - bytes.count))
-      if more.isEmpty { throw .noData }
-      bytes += more
-    }
-    return bytes
-  }
-}

@@ -1,4 +1,4 @@
-// Memory that belongs to one thread: a buffer for data and a few for names.
+// Memory that belongs to one thread: a buffer for data, a few for names and one for numbers.
 //
 // Nothing in it outlives a request.
 internal import CLinux
@@ -9,6 +9,8 @@ public struct ThreadScratch {
   public static let dataByteCount = 1 << 20
   /// How many names fit beside it, of 256 bytes each.
   public static let nameCount = 16
+  /// How many numbers fit behind the names and the paths.
+  public static let numberCount = 4096
 
   private let start: UnsafeMutableRawPointer
 
@@ -34,5 +36,11 @@ public struct ThreadScratch {
   /// Room for the 2048 bytes of a path; `slot` is 0 or 1.
   public func path(_ slot: Int) -> UnsafeMutableRawPointer {
     start + ThreadScratch.dataByteCount + ThreadScratch.nameCount * 256 + slot * 2048
+  }
+
+  /// Room for `numberCount` numbers.
+  @inline(__always)
+  public var numbers: UnsafeMutablePointer<UInt32> {
+    (start + ThreadScratch.dataByteCount + 8192).assumingMemoryBound(to: UInt32.self)
   }
 }

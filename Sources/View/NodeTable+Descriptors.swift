@@ -49,6 +49,7 @@ extension NodeTable {
   /// Throws ESTALE if the node can no longer be reached.
   func pin(_ index: NodeIndex, _ scratch: ThreadScratch) throws(Errno) -> CInt {
     var attempts = 0
+    var way = WayDown(scratch)
     while true {
       let moves = moves
       lock.lock()
@@ -61,26 +62,45 @@ extension NodeTable {
         return descriptor
       }
       // Down from the nearest ancestor that has one: one level a turn, without recursion.
-      var next = index
-      while true {
-        let parent = record(next).pointee.parent
-        if parent == 0 || record(parent).pointee.descriptor >= 0 { break }
-        next = parent
-      }
+      let next = nextLevel(to: index, &way)
       let parent = record(next).pointee.parent
       guard parent != 0 else {
         lock.unlock()
         throw .stale
       }
       record(parent).pointee.pins += 1
+      // Renames may take it off the way meanwhile; until it is open it must not end.
+      record(next).pointee.pins += 1
       let directory = record(parent).pointee.descriptor
       let name = scratch.name(ScratchName.resolving)
       names.copy(record(next).pointee.name, to: name)
       lock.unlock()
       let found = open(next, name, directory)
+      unpin(next)
       unpin(parent)
       if found { continue }
+      way.clear()
       try pauseUnlessLost(since: moves, &attempts)
+    }
+  }
+
+  /// The highest node on the way to `index` without a descriptor, below one that has one.
+  ///
+  /// What the last turn has left of the way is taken if it still leads on.
+  private func nextLevel(to index: NodeIndex, _ way: inout WayDown) -> NodeIndex {
+    if let next = way.next(), record(next).pointee.state.contains(.live),
+      record(next).pointee.descriptor < 0
+    {
+      let parent = record(next).pointee.parent
+      if parent != 0 && record(parent).pointee.descriptor >= 0 { return next }
+    }
+    way.clear()
+    var next = index
+    while true {
+      let parent = record(next).pointee.parent
+      if parent == 0 || record(parent).pointee.descriptor >= 0 { return next }
+      way.add(next)
+      next = parent
     }
   }
 

@@ -46,14 +46,16 @@ extension NodeTable {
   func freshZone(_ index: NodeIndex, _ scratch: ThreadScratch) -> ZoneID {
     let node = record(index)
     while node.pointee.zoneEpoch != zoneEpoch {
-      // The highest stale ancestor first: one level a turn, without recursion.
+      // From the highest stale ancestor down, without recursion.
+      var way = WayDown(scratch)
       var stale = index
       while true {
+        way.add(stale)
         let parent = record(stale).pointee.parent
         if parent == 0 || record(parent).pointee.zoneEpoch == zoneEpoch { break }
         stale = parent
       }
-      refreshZone(stale, scratch)
+      while let next = way.next() { refreshZone(next, scratch) }
     }
     return ZoneID(rawValue: node.pointee.zone)
   }

@@ -54,7 +54,9 @@ final class ControlServer: Sendable {
     guard
       let connection = try? listener.accept(
         timeoutMilliseconds: ControlServer.patienceMilliseconds),
-      let line = try? connection.readLine(limit: ControlServer.lineLimit)
+      let line = try? connection.readLine(
+        limit: ControlServer.lineLimit,
+        ClientPatience(milliseconds: Int64(ControlServer.patienceMilliseconds)))
     else { return }
     // A client that is gone has lost its answer and nothing else.
     try? connection.writeAll(answer(to: line, connection))

@@ -43,7 +43,8 @@ final class LivePolicy: Sendable {
     guard let field = request["bytes"], let count = Int(String(decoding: field, as: UTF8.self)),
       count > 0, count <= LivePolicy.payloadLimit
     else { return ControlAnswer.refusal("expected \"bytes\", the length of what follows") }
-    guard let payload = try? connection.readBytes(exactly: count) else {
+    let patience = ClientPatience(milliseconds: LivePolicy.patienceMilliseconds)
+    guard let payload = try? connection.readBytes(exactly: count, patience) else {
       return ControlAnswer.refusal("expected \(count) bytes of configuration behind the line")
     }
     guard let configuration = ViewConfiguration(decoding: payload),

@@ -45,6 +45,22 @@ private final class TableOnDisk {
     }
   }
 
+  /// Makes directories below each other and looks each up; their nodes, the uppermost first.
+  func enterChain(_ depth: Int) throws -> [NodeIndex] {
+    var nodes: [NodeIndex] = []
+    var place = try directory.duplicate()
+    for _ in 0..<depth {
+      try #require(mkdirat(place.rawValue, "d", 0o700) == 0)
+      let status = try InodeStatus.of("d", in: place.rawValue)
+      let node = try "d".withCString {
+        try table.enter(nodes.last ?? NodeTable.root, Name($0), status, table.rulingWithoutPath)
+      }
+      nodes.append(node)
+      place = try place.open("d", O_RDONLY | O_DIRECTORY)
+    }
+    return nodes
+  }
+
   func rename(_ name: String, to newName: String) throws {
     try name.withCString { name in
       try newName.withCString { newName in
@@ -189,6 +205,41 @@ private final class TableOnDisk {
     #expect(disk.table.derived() == kept, "in step \(step)")
     #expect(disk.table.descriptorCount == counts.0, "in step \(step)")
     #expect(disk.table.anchoredCount == counts.1, "in step \(step)")
+  }
+
+  @Test func deepTreesAreGoneDownWithFewDescriptors() throws {
+    let disk = try TableOnDisk()
+    let depth = 3 * ThreadScratch.numberCount
+    let nodes = try disk.enterChain(depth)
+    let bottom = try #require(nodes.last)
+    // A different way each time: all of it, from a stale top, and what the last turn has left.
+    for index in [bottom, nodes[depth / 2], bottom, nodes[1], bottom] {
+      let descriptor = try disk.table.pin(index, disk.scratch)
+      #expect(try InodeStatus.of(descriptor).inode == disk.table.inode(of: index))
+      disk.table.unpin(index)
+      #expect(disk.table.descriptorCount <= 32)
+    }
+    for _ in 0..<3 {
+      disk.table.raiseZoneEpoch()
+      _ = disk.table.ruling(of: nodes[depth / 3], disk.scratch)
+      _ = disk.table.ruling(of: bottom, disk.scratch)
+      #expect(
+        nodes.allSatisfy { disk.table.record($0).pointee.zoneEpoch == disk.table.zoneEpoch })
+    }
+    for index in nodes { disk.table.forget(disk.table.id(of: index), 1) }
+    #expect(disk.table.count == 3)
+  }
+
+  @Test func theWayDownKeepsItsUpperEnd() throws {
+    var way = WayDown(try ThreadScratch.current())
+    #expect(way.next() == nil)
+    let length = NodeIndex(ThreadScratch.numberCount)
+    for node in 1...length + 10 { way.add(node) }
+    for node in (11...length + 10).reversed() { #expect(way.next() == node) }
+    #expect(way.next() == nil)
+    way.add(5)
+    way.clear()
+    #expect(way.next() == nil)
   }
 
   @Test func aRecordIsAsSmallAsPromised() {
