@@ -11,17 +11,21 @@ public enum Launch {
   /// Runs a command in the container whose directory is `container`, and waits for its end.
   ///
   /// Without a command the bundle's executable is run. The program dies with the calling thread.
-  /// HUP, INT and TERM are passed on to it.
+  /// HUP, INT and TERM are passed on to it. Once the container can't be updated any more,
+  /// `isCurrent` says whether record and configuration are still its own; if not,
+  /// `LaunchError.outdated` is thrown.
   public static func run(
     _ container: borrowing Descriptor, _ record: ContainerRecord,
-    _ configuration: ViewConfiguration, command: [[UInt8]], _ options: RunOptions
+    _ configuration: ViewConfiguration, command: [[UInt8]], _ options: RunOptions,
+    isCurrent: () -> Bool
   ) throws(LaunchError) -> RunOutcome {
     let request = try Request(record, command, options)
     let signals = try watchedSignals()
     let directory = try RunDirectory(environment: options.environment)
     directory.sweep()
     let name = viewName(of: container, record, options)
-    let lease = try ViewLease(container, configuration, named: name, in: directory, signals)
+    let lease = try ViewLease(
+      container, configuration, named: name, in: directory, signals, isCurrent: isCurrent)
     let result = Result { () throws(LaunchError) in
       try run(request, view: lease.path, daemon: lease.daemon, stage: directory.stage, signals)
     }
@@ -41,7 +45,9 @@ public enum Launch {
   ///
   /// Every command that looks at what is mounted may call it first; what is in use stays.
   public static func sweep(environment: [[UInt8]]) {
-    guard let directory = try? RunDirectory(environment: environment) else { return }
+    guard RunDirectory.exists(environment: environment),
+      let directory = try? RunDirectory(environment: environment)
+    else { return }
     directory.sweep()
   }
 

@@ -23,6 +23,11 @@ public struct LaunchError: Error, Equatable, Sendable {
     self.message = message
   }
 
+  /// The container was changed while its view was being mounted: who opens it again and tries once
+  /// more is likely to succeed.
+  public static let outdated = LaunchError(
+    .ours, "the app was updated while its view was being mounted; run it again")
+
   /// The exit status that says it.
   public var exitStatus: Int32 { kind.rawValue }
 }

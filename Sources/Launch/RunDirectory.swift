@@ -23,9 +23,16 @@ struct RunDirectory: ~Copyable {
 
   /// Opens the caller's, made as needed.
   init(environment: [[UInt8]]) throws(LaunchError) {
-    let parent = try Self.parent(environment)
+    let (parent, home) = try Self.parent(environment)
+    if let home { try Self.makeStateDirectory(in: home) }
     views = try Self.openViews(in: parent)
     path = parent + Array("/sandboxfs".utf8)
+  }
+
+  /// Whether the caller has one, which then need not be made.
+  static func exists(environment: [[UInt8]]) -> Bool {
+    guard let parent = try? parent(environment).path else { return false }
+    return (try? Walker.open(path: parent + Array("/sandboxfs/views".utf8))) != nil
   }
 
   private static func openViews(in parent: [UInt8]) throws(LaunchError) -> Walker {
@@ -42,19 +49,27 @@ struct RunDirectory: ~Copyable {
   }
 
   /// Where it lies: what the system gives each user until the next boot, else below the home.
-  private static func parent(_ environment: [[UInt8]]) throws(LaunchError) -> [UInt8] {
-    if isPrivileged() { return Array("/run".utf8) }
+  ///
+  /// In the latter case the home is in the answer too.
+  private static func parent(
+    _ environment: [[UInt8]]
+  ) throws(LaunchError) -> (path: [UInt8], home: [UInt8]?) {
+    if isPrivileged() { return (Array("/run".utf8), nil) }
     let candidates = [
       value(of: "XDG_RUNTIME_DIR", in: environment),
       Array("/run/user/\(effectiveUID())".utf8),
     ]
     for path in candidates.compactMap({ $0 }) where path.first == UInt8(ascii: "/") {
       let status = try? Walker.open(path: path).status()
-      if status?.ownerUID == effectiveUID() { return path }
+      if status?.ownerUID == effectiveUID() { return (path, nil) }
     }
     guard let home = value(of: "HOME", in: environment), home.first == UInt8(ascii: "/") else {
       throw LaunchError(.ours, "there is no place for its view: set XDG_RUNTIME_DIR or HOME")
     }
+    return (home + Array("/.local/state".utf8), home)
+  }
+
+  private static func makeStateDirectory(in home: [UInt8]) throws(LaunchError) {
     do throws(Errno) {
       var place = try Walker.open(path: home)
       for name in [".local", "state"] {
@@ -63,7 +78,6 @@ struct RunDirectory: ~Copyable {
     } catch {
       throw LaunchError(.ours, "cannot make .local/state in \(home.printable): \(error.message)")
     }
-    return home + Array("/.local/state".utf8)
   }
 
   private static func value(of name: String, in environment: [[UInt8]]) -> [UInt8]? {

@@ -20,7 +20,8 @@ struct ViewLease: ~Copyable {
   /// Mounts the view if no other run has, and joins those who use it.
   init(
     _ container: borrowing Descriptor, _ configuration: ViewConfiguration, named name: [UInt8],
-    in directory: borrowing RunDirectory, _ signals: borrowing BlockedSignals
+    in directory: borrowing RunDirectory, _ signals: borrowing BlockedSignals,
+    isCurrent: () -> Bool
   ) throws(LaunchError) {
     let gate = try directory.waitForGate(of: name, signals)
     let view: (path: [UInt8], daemon: Int32)
@@ -28,6 +29,10 @@ struct ViewLease: ~Copyable {
       view = try mountedView(container, configuration, named: name, in: directory)
     } catch {
       throw LaunchError(.ours, error.message)
+    }
+    guard isCurrent() else {
+      _ = try directory.takeDownUnlessUsed(name, emptying: nil)
+      throw LaunchError.outdated
     }
     runs = try directory.joinRuns(of: name)
     _ = consume gate

@@ -46,6 +46,26 @@ public struct Descriptor: ~Copyable, Sendable {
     return Descriptor(owning: try retrying { clinux_openat(raw, path, flags | O_CLOEXEC, mode) })
   }
 
+  /// Opens `path` relative to this directory, or creates it for the directory's owner.
+  ///
+  /// Root may work in a directory of somebody else, who must be able to go on without root.
+  public borrowing func openForOwner(
+    _ path: UnsafePointer<CChar>, _ flags: CInt, mode: UInt32
+  ) throws(Errno) -> Descriptor {
+    let created: Descriptor
+    do throws(Errno) {
+      created = try open(path, flags | O_CREAT | O_EXCL, mode: mode)
+    } catch .exists {
+      // Whose it is, is its owner's matter: it may be a link to something else.
+      return try open(path, flags & ~O_CREAT)
+    }
+    let directory = try InodeStatus.of(rawValue).attributes
+    if try InodeStatus.of(created.rawValue).attributes.uid != directory.uid {
+      try created.setOwner(uid: directory.uid, gid: directory.gid)
+    }
+    return created
+  }
+
   /// Opens an absolute path, or one relative to the working directory.
   ///
   /// O_CLOEXEC is always set.

@@ -32,18 +32,27 @@ extension ViewMounts {
 
   /// Mounts a container of a store, after a store that was copied in was given uids of this host.
   ///
-  /// See `mount(_:_:at:_:)`.
+  /// If the container is changed meanwhile it is mounted anew. See `mount(_:_:at:_:)`.
   @discardableResult
   public static func mount(
     _ container: Container, at target: [UInt8], _ settings: MountSettings = MountSettings()
   ) throws(MountError) -> MountedView {
-    let ready: Container
+    for _ in 0..<2 {
+      let ready = try prepared(container)
+      let view = try mount(ready.directory.descriptor, configuration(ready), at: target, settings)
+      if ready.isCurrent() { return view }
+      try unmount(view.target)
+    }
+    throw MountError(
+      .failed, "\(container.identifier) was changed twice while it was being mounted; try again")
+  }
+
+  private static func prepared(_ container: Container) throws(MountError) -> Container {
     do throws(StoreError) {
-      ready = try container.store.preparedContainer(container.identifier)
+      return try container.store.preparedContainer(container.identifier)
     } catch {
       throw MountError(error)
     }
-    return try mount(ready.directory.descriptor, configuration(ready), at: target, settings)
   }
 
   /// Finds out whether `mount` could begin, and changes nothing.

@@ -27,6 +27,6 @@ final class AuditLogFile: Sendable {
   }
 
   private func open() throws(Errno) -> Descriptor {
-    try container.open(ContainerLayout.log, Flags.logFile, mode: 0o600)
+    try container.openForOwner(ContainerLayout.log, Flags.logFile, mode: 0o600)
   }
 }

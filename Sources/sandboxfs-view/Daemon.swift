@@ -85,7 +85,7 @@ final class Daemon {
 
   private static func lock(_ container: borrowing Descriptor) throws(StartError) -> Descriptor {
     do throws(Errno) {
-      let lock = try container.open(ContainerLayout.lock, Flags.lockFile, mode: 0o600)
+      let lock = try container.openForOwner(ContainerLayout.lock, Flags.lockFile, mode: 0o600)
       try lock.lockWithoutWaiting()
       return lock
     } catch {

@@ -1,6 +1,8 @@
 // `sandboxfs list`.
 
 internal import Arguments
+internal import Launch
+internal import LinuxKit
 internal import Store
 
 private let json = Option("json", summary: "print an array of objects")
@@ -12,6 +14,7 @@ let listSubcommand = Subcommand(
     examples: ["sandboxfs list", "sandboxfs list --json"],
     options: [json, quiet], exitStatuses: plainStatuses)
 ) { arguments in
+  Launch.sweep(environment: callersEnvironment())
   let containers = try storeIfPresent(arguments)?.list() ?? []
   if arguments.has(json) {
     try Output.write(JSON.array(containers.map(object)).document)

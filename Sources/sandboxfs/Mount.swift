@@ -18,13 +18,16 @@ let mountSubcommand = Subcommand(
         + "sandboxfs, and know more options."
     ],
     positionals: [Positional("APP", .app), Positional("DIRECTORY", .directory)],
-    options: [readOnly], exitStatuses: plainStatuses)
+    options: [readOnly],
+    exitStatuses: plainStatuses + [
+      ExitStatus("16", "it is mounted, but umount(8) will not know how to unmount it")
+    ])
 ) { arguments in
-  let container = try preparedContainer(arguments.positionals[0], arguments)
+  let container = try container(arguments.positionals[0], arguments)
   var settings = MountSettings()
   settings.readOnly = arguments.has(readOnly)
-  _ = try ViewMounts.mount(
-    container.directory.descriptor, try configuration(of: container),
-    at: arguments.positionals[1], settings)
-  return 0
+  let view = try ViewMounts.mount(container, at: arguments.positionals[1], settings)
+  guard let remark = view.remark else { return 0 }
+  complain("sandboxfs mount: \(remark.message)")
+  return remark.exitStatus
 }

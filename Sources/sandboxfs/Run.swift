@@ -36,14 +36,24 @@ let runSubcommand = Subcommand(
     throw UsageError("sandboxfs run", "COMMAND is missing behind '--'")
   }
   try Launch.checkMachine()
-  let container = try preparedContainer(arguments.positionals[0], arguments)
   var options = RunOptions(
     environment: callersEnvironment(), defaultStore: try StoreLocation.usualStore())
   options.allowed = Set(
     arguments.values(allow).compactMap { Allowance(rawValue: String(decoding: $0, as: UTF8.self)) })
-  let outcome = try Launch.run(
-    container.directory.descriptor, container.record, try configuration(of: container),
-    command: arguments.rest ?? [], options)
+  let outcome: RunOutcome
+  do {
+    outcome = try run(arguments, options)
+  } catch let error as LaunchError where error == .outdated {
+    outcome = try run(arguments, options)
+  }
   for remark in outcome.remarks { complain("sandboxfs run: \(remark)") }
   return outcome.status
+}
+
+/// Runs it in the container as it is now.
+private func run(_ arguments: ParsedArguments, _ options: RunOptions) throws -> RunOutcome {
+  let container = try preparedContainer(arguments.positionals[0], arguments)
+  return try Launch.run(
+    container.directory.descriptor, container.record, try configuration(of: container),
+    command: arguments.rest ?? [], options, isCurrent: container.isCurrent)
 }

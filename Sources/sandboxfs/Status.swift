@@ -1,6 +1,7 @@
 // `sandboxfs status [APP...]`.
 
 internal import Arguments
+internal import Launch
 internal import LinuxKit
 internal import Mounting
 internal import Paths
@@ -22,6 +23,7 @@ let statusSubcommand = Subcommand(
       ExitStatus("2", "the command line was not understood"),
     ])
 ) { arguments in
+  Launch.sweep(environment: callersEnvironment())
   let wanted = Set(arguments.positionals)
   let views = try ViewMounts.list().filter { wanted.isEmpty || wanted.contains($0.identifier) }
   if arguments.has(json) {

@@ -1,6 +1,7 @@
 // `sandboxfs uninstall APP`.
 
 internal import Arguments
+internal import Launch
 internal import LinuxKit
 internal import Paths
 internal import Store
@@ -22,6 +23,7 @@ let uninstallSubcommand = Subcommand(
     ],
     positionals: [Positional("APP", .app)], options: [yes, keepData], exitStatuses: plainStatuses)
 ) { arguments in
+  Launch.sweep(environment: callersEnvironment())
   let identifier = try identifier(arguments.positionals[0])
   let store = try Store.open(try location(arguments))
   let isKept = arguments.has(keepData)

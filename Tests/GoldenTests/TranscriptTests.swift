@@ -91,8 +91,8 @@ private let directory = URL(filePath: #filePath).deletingLastPathComponent()
     let shell = ["sh", "-c", "exec 2>&1; cd \(scratch); \(script)"]
     if !apart { return try run("env", shell, environment: environment).text }
     let setUp = """
+      umount --all --lazy --internal-only --types fuse.sandboxfs 2> /dev/null
       mount -t tmpfs none /run && mount -t tmpfs none /var/lib || exit
-      umount --all --lazy --internal-only --types fuse.sandboxfs
       exec "$@"
       """
     let options = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]

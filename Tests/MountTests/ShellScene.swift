@@ -8,8 +8,9 @@ import Testing
 /// `eventually COMMAND`, which repeats it for at most 10 s until it succeeds.
 private let prelude = """
   set -u
+  # What others mount at this time is none of ours.
+  umount --all --lazy --internal-only --types fuse.sandboxfs 2> /dev/null
   mount -t tmpfs none /run && mount -t tmpfs none /var/lib && cd "$PLACE" || exit
-  umount --all --lazy --internal-only --types fuse.sandboxfs
   APP=com.example.Notes
   C=$SANDBOXFS_STORE/containers/$APP
   eventually() {
