@@ -8,6 +8,7 @@ import io
 import json
 import os
 import platform
+import pwd
 import random
 import shutil
 import signal
@@ -173,28 +174,39 @@ class Places:
         self.paths["bindfs"] = target
 
     def view(self):
-        bundle, target = self.make("Bench.app"), self.make("view")
+        self.mount("view", IDENTIFIER, [])
+
+    def rules(self):
+        """A view whose container has a rule for each of ten thousand names."""
+        lines = ["/Documents/name%d/*.x%d -exec" % (n, n) for n in range(10000)]
+        self.mount("rules", IDENTIFIER + ".rules", lines)
+
+    def mount(self, name, identifier, rules):
+        bundle, target = self.make(name + ".app"), self.make(name)
         with open(os.path.join(bundle, "Info.plist"), "w") as plist:
             plist.write(
                 '<?xml version="1.0" encoding="UTF-8"?>\n<plist version="1.0"><dict>'
                 "<key>CFBundleIdentifier</key><string>%s</string>"
                 "<key>CFBundleExecutable</key><string>bench</string>"
-                "</dict></plist>\n" % IDENTIFIER
+                "</dict></plist>\n" % identifier
             )
         shutil.copy("/bin/true", os.path.join(bundle, "bench"))
         store = os.path.join(self.base, "store")
-        run(self.sandboxfs, "--store", store, "install", bundle)
-        run(self.sandboxfs, "--store", store, "mount", IDENTIFIER, target)
+        # One owner for all places: the same process works in each of them.
+        run(self.sandboxfs, "--store", store, "install", "--owner", "nobody", bundle)
+        if rules:
+            with open(os.path.join(store, "containers", identifier, "profile"), "w") as profile:
+                profile.write("\n".join(rules) + "\n")
+        run(self.sandboxfs, "--store", store, "mount", identifier, target)
         self.mounts.append(target)
-        self.paths["view"] = os.path.join(target, "Documents")
+        self.paths[name] = os.path.join(target, "Documents")
 
     def give_to_one_owner(self):
-        """Gives all places to the container's owner, or to nobody without a view; its stat."""
-        view = self.paths.get("view")
-        owner = os.stat(view) if view else os.stat_result([0o700, 0, 0, 1, 65534, 65534] + [0] * 4)
+        """Gives all places to nobody, as the containers are; its passwd entry."""
+        owner = pwd.getpwnam("nobody")
         os.chmod(self.base, 0o755)
         for path in self.paths.values():
-            os.chown(path, owner.st_uid, owner.st_gid)
+            os.chown(path, owner.pw_uid, owner.pw_gid)
         return owner
 
     def remove(self):
@@ -223,8 +235,8 @@ def measure(places, rounds, scale):
         try:
             os.close(reading)
             os.setgroups([])
-            os.setresgid(*[owner.st_gid] * 3)
-            os.setresuid(*[owner.st_uid] * 3)
+            os.setresgid(*[owner.pw_gid] * 3)
+            os.setresuid(*[owner.pw_uid] * 3)
             os.environ["HOME"] = places.base
             with os.fdopen(writing, "w") as answer:
                 json.dump(measure_here(places, archive, rounds, scale), answer)
@@ -316,15 +328,17 @@ def parsed():
     )
     parser.add_argument("--rounds", type=int, default=5, help="how often (5)")
     parser.add_argument("--scale", type=float, default=1, help="how much work each time (1)")
-    parser.add_argument("--places", default="plain,bindfs,view", help="where (plain,bindfs,view)")
+    parser.add_argument("--places", default="plain,bindfs,view",
+                        help="where (plain,bindfs,view); also rules, a view with 10,000 rules")
     parser.add_argument("--directory", default="/var/tmp", help="on which file system (/var/tmp)")
     parser.add_argument("--json", action="store_true", help="print all times and ratios as JSON")
     parser.add_argument("--programs", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.places = options.places.split(",")
-    unknown = set(options.places) - {"plain", "bindfs", "view"}
+    unknown = set(options.places) - {"plain", "bindfs", "view", "rules"}
     if unknown or "plain" not in options.places or options.rounds < 1:
-        parser.error("--places takes plain, bindfs and view, plain always; --rounds at least 1")
+        parser.error(
+            "--places takes plain, bindfs, view and rules, plain always; --rounds at least 1")
     return options
 
 
