@@ -28,6 +28,11 @@ long clinux_raise_open_files(void) {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
   limit.rlim_cur = limit.rlim_max;
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+  // The starter's limit of a file's size is not the limit of whoever writes through the view.
+  struct rlimit size;
+  if (getrlimit(RLIMIT_FSIZE, &size) != 0) return -1;
+  size.rlim_cur = size.rlim_max;
+  if (setrlimit(RLIMIT_FSIZE, &size) != 0) return -1;
   return limit.rlim_cur == RLIM_INFINITY ? 1 << 20 : (long)limit.rlim_cur;
 }
 
@@ -80,6 +85,7 @@ int clinux_block_signals(void) {
   sigaddset(&blocked, SIGINT);
   sigaddset(&blocked, SIGTERM);
   sigaddset(&blocked, SIGPIPE);
+  sigaddset(&blocked, SIGXFSZ);
   sigemptyset(&awaited);
   sigaddset(&awaited, SIGTERM);
   int error = pthread_sigmask(SIG_SETMASK, &blocked, NULL);

@@ -11,7 +11,7 @@ public enum DaemonProcess {
     return limit
   }
 
-  /// Blocks HUP, INT, TERM and PIPE from here on, in this thread and all later ones.
+  /// Blocks HUP, INT, TERM, PIPE and XFSZ from here on, in this thread and all later ones.
   ///
   /// Returns a descriptor that can be read when TERM has come.
   public static func blockSignals() throws(Errno) -> Descriptor {

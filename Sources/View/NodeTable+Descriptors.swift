@@ -75,10 +75,15 @@ extension NodeTable {
       let name = scratch.name(ScratchName.resolving)
       names.copy(record(next).pointee.name, to: name)
       lock.unlock()
-      let found = open(next, name, directory)
-      unpin(next)
-      unpin(parent)
-      if found { continue }
+      do throws(Errno) {
+        defer {
+          unpin(next)
+          unpin(parent)
+        }
+        if try open(next, name, directory) { continue }
+      } catch  where error.isOfNames {
+        // The name is gone, or on its way.
+      }
       way.clear()
       try pauseUnlessLost(since: moves, &attempts)
     }
@@ -107,10 +112,9 @@ extension NodeTable {
   /// Opens one level; false if the name did not lead to the node.
   private func open(
     _ index: NodeIndex, _ name: UnsafePointer<CChar>, _ directory: CInt
-  ) -> Bool {
-    guard let descriptor = try? openPath(name, in: directory),
-      let status = try? InodeStatus.of(descriptor.rawValue)
-    else { return false }
+  ) throws(Errno) -> Bool {
+    let descriptor = try openPath(name, in: directory)
+    let status = try InodeStatus.of(descriptor.rawValue)
     var closing = ClosingDescriptors()
     lock.lock()
     let node = record(index)
@@ -190,9 +194,13 @@ extension NodeTable {
     while true {
       let moves = moves
       let place = try locate(index, scratch)
-      let status = try? InodeStatus.of(place.name, in: place.directory)
-      unpin(place.pinned)
-      if let status, record(index).pointee.matches(status) { return status }
+      do throws(Errno) {
+        defer { unpin(place.pinned) }
+        let status = try InodeStatus.of(place.name, in: place.directory)
+        if record(index).pointee.matches(status) { return status }
+      } catch  where error.isOfNames {
+        // The name is gone, or on its way.
+      }
       try pauseUnlessLost(since: moves, &attempts)
     }
   }
@@ -214,6 +222,13 @@ extension NodeTable {
     freeUnreferenced(index, &closing)
     lock.unlock()
     closing.closeAll()
+  }
+}
+
+extension Errno {
+  /// Whether it says that a name does not lead where it did; anything else is the store's trouble.
+  fileprivate var isOfNames: Bool {
+    self == .noEntry || self == .notDirectory || self == .stale
   }
 }
 

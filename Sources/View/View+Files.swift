@@ -92,7 +92,7 @@ extension ViewFileSystem {
     if isAppendOnly && state.contains(.writable) && nodes.isOpenInPassthrough(index) {
       throw .textBusy
     }
-    let mayPass = !isAppendOnly && !nodes.record(index).pointee.state.contains(.bundle)
+    let mayPass = !isAppendOnly && !nodes.state(of: index).contains(.bundle)
     let opening = try nodes.opened(index, state) { mayPass ? register(path) : 0 }
     if opening.backing != 0 && opening.isFirstMapper {
       backingFiles?.forgetAttributes(of: NodeID(nodes.id(of: index)))

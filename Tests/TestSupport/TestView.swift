@@ -89,8 +89,7 @@ public final class TestView {
     let daemon = try ChildProcess.spawn(
       ChildProcess.Start(
         path: Array(program.utf8), arguments: words.map { Array($0.utf8) },
-        environment: standardEnvironment.map { Array("\($0.key)=\($0.value)".utf8) }
-          + [Array("SWIFT_BACKTRACE=enable=no".utf8)],
+        environment: environment,
         newSession: true),
       descriptors: [
         nothing.rawValue, nothing.rawValue, STDERR_FILENO, directory.rawValue, message.rawValue,
@@ -102,6 +101,14 @@ public final class TestView {
     try? daemon.kill()
     _ = try? daemon.wait()
     throw ProgramFailure(description: "sandboxfs-view: " + (line.isEmpty ? "ended" : line))
+  }
+
+  /// Little, and where the sanitizers put their reports.
+  private static var environment: [[UInt8]] {
+    let own = ["SWIFT_BACKTRACE=enable=no"] + standardEnvironment.map { "\($0.key)=\($0.value)" }
+    let sanitizers = ["ASAN_OPTIONS=", "TSAN_OPTIONS="].map { Array($0.utf8) }
+    return own.map { Array($0.utf8) }
+      + callersEnvironment().filter { word in sanitizers.contains { word.starts(with: $0) } }
   }
 
   private static func wrapper(_ settings: Settings) -> [String] {

@@ -7,7 +7,8 @@
 int clinux_mount(const char *source, const char *target, const char *type, unsigned long flags,
                  const char *data);
 
-/// Raises the soft limit of open files to the hard one; the limit, or -1 and errno.
+/// Raises the soft limits of open files and of the size of a file to the hard ones; that of open
+/// files, or -1 and errno.
 long clinux_raise_open_files(void);
 
 /// flock(2) LOCK_EX | LOCK_NB. -1 and errno on failure.
@@ -22,7 +23,8 @@ int clinux_listen(const char *path);
 /// -1 and errno on failure.
 int clinux_accept(int listener, int timeout_ms, uid_t *uid);
 
-/// Blocks HUP, INT, TERM and PIPE for this thread and those that it starts; a signalfd of TERM.
+/// Blocks HUP, INT, TERM, PIPE and XFSZ for this thread and those that it starts; a signalfd of
+/// TERM.
 int clinux_block_signals(void);
 
 /// Waits until either can be read: 1 for the first, 2 for the second, 3 for both; -1 and errno.
