@@ -118,7 +118,8 @@ extension RunDirectory {
       let table = try MountTable.read()
       var remarks: [String] = []
       if let entry = table.topmost(at: path) {
-        let isDead = isDead(path)
+        // What does not answer can be neither emptied nor waited for.
+        let isDead = isDead(path, withinMilliseconds: silenceMilliseconds) ?? true
         let isLast = table.entries.count { $0.device == entry.device && $0.isWhole } == 1
         if let configuration, isLast, !isDead {
           remarks += emptyAtExit(view: path, configuration)

@@ -16,6 +16,9 @@ public func isDead(_ path: [UInt8]) -> Bool {
   }
 }
 
+/// How long a file system may take to answer before it counts as silent.
+public let silenceMilliseconds: Int64 = 5000
+
 /// As `isDead`; nil if there is no answer within some milliseconds.
 ///
 /// A thread of its own asks, and goes on waiting if it must.

@@ -63,7 +63,9 @@ func removeDeadView(at path: [UInt8]) throws(MountError) {
 /// none is.
 private func deadView(at path: [UInt8]) throws(MountError) -> [[UInt8]]? {
   let table = try readMountTable()
-  guard let entry = table.topmost(at: path), entry.isView, isDead(path) else { return nil }
+  guard let entry = table.topmost(at: path), entry.isView,
+    isDead(path, withinMilliseconds: silenceMilliseconds) == true
+  else { return nil }
   return [path] + table.children(of: entry).map(\.mountPoint)
 }
 

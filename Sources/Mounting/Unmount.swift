@@ -22,7 +22,9 @@ extension ViewMounts {
       // can answer nothing any more is of no use to anyone.
       try? LinuxKit.unmount(view.path, .force)
       try detach(view)
-    } else if settings.contains(.lazy) || isDead(view.path) {
+    } else if settings.contains(.lazy) {
+      try detach(view)
+    } else if try isDead(view) {
       // Through a dead view there is no way to its bundle.
       try detach(view)
     } else {
@@ -65,6 +67,20 @@ extension ViewMounts {
   public static func isMountPoint(_ target: [UInt8]) throws(MountError) -> Bool {
     let path = try mountPointPath(target)
     return try readMountTable().topmost(at: path) != nil
+  }
+
+  /// Whether a view has lost its daemon.
+  ///
+  /// Throws if it does not answer: a daemon that is stopped would keep us waiting for ever.
+  private static func isDead(_ view: MountedParts) throws(MountError) -> Bool {
+    guard let answer = LinuxKit.isDead(view.path, withinMilliseconds: silenceMilliseconds) else {
+      throw MountError(
+        .failed,
+        "\(view.name) does not answer: its daemon is stopped or waits for the disk; "
+          + "--lazy takes the view away and leaves it to end by itself, "
+          + "--force fails what is under way")
+    }
+    return answer
   }
 
   private static func detach(_ view: MountedParts) throws(MountError) {

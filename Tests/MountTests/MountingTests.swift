@@ -212,8 +212,13 @@ import Testing
       #expect(report?.health == .silent)
       let failure = scene.failure { try scene.mount(at: scene.other) }
       #expect(failure?.message.contains("does not answer") == true, "\(failure as Any)")
+      let refusal = scene.failure { try scene.unmount() }
+      #expect(refusal?.message.contains("--lazy") == true, "\(refusal as Any)")
+      #expect(try scene.mounted() == ["/a view", "/a view/Notes.app"], "nothing has changed")
+      try scene.unmount(nil, .lazy)
+      #expect(try scene.mounted() == [])
       kill(view.daemon, SIGCONT)
-      try scene.unmount()
+      #expect(RunningProcess(pid: view.daemon).waitForEnd(milliseconds: 5000))
     }
   }
 
