@@ -213,6 +213,12 @@ public enum ExtendedAttributes {
   /// The name of the ACL that decides on access.
   public static let accessACL = Array("system.posix_acl_access".utf8)
 
+  /// Whether the kernel reads an attribute of this name for its own ends: capabilities, ACLs,
+  /// labels.
+  public static func isOfKernel(_ name: Name) -> Bool {
+    name.begins(with: "security.") || name.begins(with: "system.")
+  }
+
   /// getxattr(2); the number of bytes.
   ///
   /// With `byteCount` 0 the size that it would need.

@@ -34,6 +34,16 @@ public struct Name {
     cString[0] == 46 && (count == 1 || (count == 2 && cString[1] == 46))
   }
 
+  /// Whether the first bytes are these.
+  public func begins(with prefix: StaticString) -> Bool {
+    guard prefix.utf8CodeUnitCount <= count else { return false }
+    for index in 0..<prefix.utf8CodeUnitCount
+    where UInt8(bitPattern: cString[index]) != prefix.utf8Start[index] {
+      return false
+    }
+    return true
+  }
+
   /// Whether the bytes are these.
   public func equals(_ other: [UInt8]) -> Bool {
     guard other.count == count else { return false }

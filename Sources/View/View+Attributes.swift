@@ -145,15 +145,10 @@ extension ViewFileSystem {
 
   func answerTarget(_ request: Request, _ node: NodeID, _ reply: consuming Reply) {
     do throws(Errno) {
-      let index = try nodes.index(of: node.rawValue)
-      let scratch = try ThreadScratch.current()
-      let ruling = nodes.ruling(of: index, scratch)
-      try require(
-        ruling.decide(.read, .symlink), by: ruling,
-        Inquiry(request, .read, Subject(index)))
-      let descriptor = try nodes.pin(index, scratch)
-      defer { nodes.unpin(index) }
-      let target = scratch.data.assumingMemoryBound(to: CChar.self)
+      let link = try admit(request, .read, node)
+      let descriptor = try nodes.pin(link.index, link.scratch)
+      defer { nodes.unpin(link.index) }
+      let target = link.scratch.data.assumingMemoryBound(to: CChar.self)
       let count = try Names.readLink(
         nodes.emptyPath, in: descriptor, into: target, byteCount: 4096)
       target[count] = 0
@@ -166,9 +161,14 @@ extension ViewFileSystem {
   // MARK: Extended attributes
 
   func getAttribute(
-    _ node: NodeID, _ name: UnsafePointer<CChar>, _ count: Int, _ reply: consuming Reply
+    _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ count: Int,
+    _ reply: consuming Reply
   ) {
-    answerBytes(node, count, reply) { descriptor, buffer, count throws(Errno) in
+    // What the kernel asks for itself, before it writes, executes or judges permissions, is no
+    // reading of the caller's.
+    let isKernels = ExtendedAttributes.isOfKernel(Name(name))
+    answerBytes(request, isKernels ? .readAttributes : .read, node, count, reply) {
+      descriptor, buffer, count throws(Errno) in
       try ExtendedAttributes.get(descriptor, name, into: buffer, byteCount: count)
     }
   }
@@ -177,7 +177,8 @@ extension ViewFileSystem {
     _ request: Request, _ node: NodeID, _ count: Int, _ reply: consuming Reply
   ) {
     let seesTrusted = request.uid == 0
-    answerBytes(node, count, reply) { descriptor, buffer, room throws(Errno) in
+    answerBytes(request, .readAttributes, node, count, reply) {
+      descriptor, buffer, room throws(Errno) in
       if seesTrusted {
         return try ExtendedAttributes.list(descriptor, into: buffer, byteCount: room)
       }
@@ -193,18 +194,18 @@ extension ViewFileSystem {
   /// Answers with a size if `count` is 0, and else with at most `count` bytes.
   @inline(__always)
   private func answerBytes(
-    _ node: NodeID, _ count: Int, _ reply: consuming Reply,
+    _ request: Request, _ operation: Operation, _ node: NodeID, _ count: Int,
+    _ reply: consuming Reply,
     _ read: (CInt, UnsafeMutableRawPointer?, Int) throws(Errno) -> Int
   ) {
     do throws(Errno) {
-      let index = try nodes.index(of: node.rawValue)
-      let scratch = try ThreadScratch.current()
-      let descriptor = try nodes.pin(index, scratch)
-      defer { nodes.unpin(index) }
+      let subject = try admit(request, operation, node)
+      let descriptor = try nodes.pin(subject.index, subject.scratch)
+      defer { nodes.unpin(subject.index) }
       let room = min(count, ThreadScratch.dataByteCount)
-      let size = try read(descriptor, count == 0 ? nil : scratch.data, room)
+      let size = try read(descriptor, count == 0 ? nil : subject.scratch.data, room)
       if count == 0 { return reply.size(size) }
-      reply.bytes(scratch.data, count: size)
+      reply.bytes(subject.scratch.data, count: size)
     } catch {
       reply.fail(error)
     }
@@ -240,14 +241,9 @@ extension ViewFileSystem {
     _ change: (CInt) throws(Errno) -> Void
   ) {
     do throws(Errno) {
-      let index = try nodes.index(of: node.rawValue)
-      let scratch = try ThreadScratch.current()
-      let ruling = nodes.ruling(of: index, scratch)
-      try require(
-        ruling.decide(.setattr, kind(nodes.record(index).pointee.type)), by: ruling,
-        Inquiry(request, .setattr, Subject(index)))
-      let descriptor = try nodes.pin(index, scratch)
-      defer { nodes.unpin(index) }
+      let subject = try admit(request, .setattr, node)
+      let descriptor = try nodes.pin(subject.index, subject.scratch)
+      defer { nodes.unpin(subject.index) }
       try mutate(.setsValue) { () throws(Errno) in try change(descriptor) }
       reply.succeed()
     } catch {

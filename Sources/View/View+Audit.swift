@@ -44,6 +44,27 @@ extension ViewFileSystem {
     throw refuse(denial, verdict.rule, ruling, inquiry)
   }
 
+  /// A node that a request may use as it asks.
+  struct Admitted {
+    let index: NodeIndex
+    let ruling: Ruling
+    let scratch: ThreadScratch
+  }
+
+  /// Asks for an operation on one node, and throws the errno of a refusal.
+  @inline(__always)
+  func admit(
+    _ request: Request, _ operation: Operation, _ node: NodeID
+  ) throws(Errno) -> Admitted {
+    let index = try nodes.index(of: node.rawValue)
+    let scratch = try ThreadScratch.current()
+    let ruling = nodes.ruling(of: index, scratch)
+    try require(
+      ruling.decide(operation, kind(nodes.record(index).pointee.type)), by: ruling,
+      Inquiry(request, operation, Subject(index)))
+    return Admitted(index: index, ruling: ruling, scratch: scratch)
+  }
+
   /// Throws ENOENT for what is hidden, which is no refusal and not logged.
   @inline(__always)
   func requireVisible(_ ruling: Ruling) throws(Errno) {

@@ -7,13 +7,9 @@ import Policy
 extension ViewFileSystem {
   func openFolder(_ request: Request, _ node: NodeID, _ reply: consuming Reply) {
     do throws(Errno) {
-      let index = try nodes.index(of: node.rawValue)
-      let scratch = try ThreadScratch.current()
-      let ruling = nodes.ruling(of: index, scratch)
-      try require(
-        ruling.decide(.list, .directory), by: ruling,
-        Inquiry(request, .list, Subject(index)))
-      let path = try nodes.pin(index, scratch)
+      let folder = try admit(request, .list, node)
+      let index = folder.index
+      let path = try nodes.pin(index, folder.scratch)
       defer { nodes.unpin(index) }
       let descriptor = try nodes.withRoom { () throws(Errno) in
         try Descriptor.reopenDirectory(path)
@@ -40,18 +36,14 @@ extension ViewFileSystem {
     _ reply: consuming Reply
   ) {
     do throws(Errno) {
-      let index = try nodes.index(of: node.rawValue)
       let open = try handles.find(handle.rawValue)
-      let scratch = try ThreadScratch.current()
-      let ruling = nodes.ruling(of: index, scratch)
-      try require(
-        ruling.decide(.list, .directory), by: ruling,
-        Inquiry(request, .list, Subject(index)))
+      let folder = try admit(request, .list, node)
+      let scratch = folder.scratch
       // The backing's entries in the first half of the buffer, the answer in the second.
       let half = ThreadScratch.dataByteCount / 2
       let room = min(count, half)
       var listing = Listing(
-        directory: index, descriptor: open.descriptor, ruling: ruling,
+        directory: folder.index, descriptor: open.descriptor, ruling: folder.ruling,
         withAttributes: withAttributes,
         entries: scratch.data, capacity: min(max(room, 4096), 65_536),
         answer: DirectoryBuffer(scratch.data + half, capacity: room))

@@ -158,7 +158,7 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ count: Int,
     _ reply: consuming Reply
   ) {
-    getAttribute(node, name, count, reply)
+    getAttribute(request, node, name, count, reply)
   }
 
   override public func listExtendedAttributes(

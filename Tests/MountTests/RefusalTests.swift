@@ -167,6 +167,32 @@ private let refusals: [Refusal] = [
     }
   }
 
+  /// An xattr's value is content like any other.
+  ///
+  /// What the kernel asks for itself, before it writes or executes, is never refused.
+  @Test func keepsExtendedAttributesFromThoseWhoMayNotRead() throws {
+    try withMountingScene { scene in
+      let file = "\(scene.container)/data/Documents/drop/f"
+      #expect(mkdir("\(scene.container)/data/Documents/drop", 0o700) == 0)
+      #expect(opens(file, O_CREAT | O_WRONLY) >= 0)
+      let made = try run("setfattr", ["-n", "user.secret", "-v", "value", file])
+      #expect(made.status == 0, "\(made.errorText)")
+      try scene.mount(rules: "/ read\n/Documents read write\n/Documents/drop -read\n")
+      let view = "\(scene.target)/Documents/drop/f"
+      let asked = try run("getfattr", ["--only-values", "-n", "user.secret", view])
+      #expect(asked.errorText.contains("Permission denied"), "\(asked.text)")
+      #expect(asked.text == "")
+      let capability = try run("getfattr", ["-n", "security.capability", view])
+      #expect(capability.errorText.contains("No such attribute"), "\(capability.errorText)")
+      let descriptor = open_(view, O_WRONLY)
+      #expect(write(descriptor, "x", 1) == 1, "writing needs no reading")
+      close(descriptor)
+      try scene.unmount()
+      let records = try scene.log().filter { $0["path"] == "/Documents/drop/f" }
+      #expect(records.map { $0["operation"] } == ["read"])
+    }
+  }
+
   @Test func hidesWhatIsHidden() throws {
     try withMountingScene { scene in
       let text = "/ read\n/Documents read write\n/Documents/*.key hidden\n/tmp read write\n"
