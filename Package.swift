@@ -46,6 +46,9 @@ let package = Package(
     .systemLibrary(
       name: "CArchive", path: "Modules/CArchive", pkgConfig: "libarchive",
       providers: [.apt(["libarchive-dev"])]),
+    .systemLibrary(
+      name: "CCrypto", path: "Modules/CCrypto", pkgConfig: "libcrypto",
+      providers: [.apt(["libssl-dev"])]),
     .target(
       name: "CFuse3", dependencies: ["CFuse3Library"], path: "Modules/CFuse3", cSettings: gnu),
     .target(name: "CLinux", path: "Modules/CLinux", cSettings: gnu),
@@ -55,21 +58,29 @@ let package = Package(
     pure("Containers", ["Paths", "Policy"]),
     pure("PropertyLists"),
     pure("Arguments", ["Paths"]),
+    pure("Seal", ["PropertyLists"]),
 
     edge("LinuxKit", ["CLinux"]),
     edge("FuseKit", ["CFuse3", "CLinux", "LinuxKit"]),
-    edge("Store", ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "CArchive"]),
-    edge("View", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit"]),
+    edge("Crypto", ["CCrypto", "LinuxKit"]),
+    edge(
+      "Store",
+      [
+        "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "Crypto", "CArchive",
+      ]),
+    edge("View", ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto"]),
     edge("Mounting", ["Paths", "Containers", "LinuxKit", "Store", "CMount"]),
     edge("Launch", ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting"]),
 
     program(
       "sandboxfs",
       [
-        "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "LinuxKit", "Store",
-        "Mounting", "Launch",
+        "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
+        "Store", "Mounting", "Launch",
       ]),
-    program("sandboxfs-view", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit", "View"]),
+    program(
+      "sandboxfs-view",
+      ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "View"]),
     program(
       "MountHelper", ["Paths", "Containers", "Arguments", "LinuxKit", "Store", "Mounting"]),
 
@@ -81,7 +92,9 @@ let package = Package(
     tests("ContainersTests", ["Paths", "Policy", "Containers"]),
     tests("PropertyListsTests", ["PropertyLists"]),
     tests("ArgumentsTests", ["Paths", "Arguments"]),
+    tests("SealTests", ["PropertyLists", "Seal"]),
     tests("LinuxKitTests", ["LinuxKit"]),
+    tests("CryptoTests", ["LinuxKit", "Crypto"]),
     tests(
       "StoreTests",
       [

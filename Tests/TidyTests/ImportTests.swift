@@ -10,23 +10,29 @@ private let arrows: [String: Set<String>] = [
   "Containers": ["Paths", "Policy"],
   "PropertyLists": [],
   "Arguments": ["Paths"],
+  "Seal": ["PropertyLists"],
   // Edge: each is the only door to what it names.
   "LinuxKit": ["CLinux"],
   "FuseKit": ["CFuse3", "LinuxKit"],
-  "Store": ["Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "CArchive"],
-  "View": ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit"],
+  "Crypto": ["CCrypto", "LinuxKit"],
+  "Store": [
+    "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "Crypto", "CArchive",
+  ],
+  "View": ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto"],
   "Mounting": ["Paths", "Containers", "LinuxKit", "Store", "CMount"],
   "Launch": ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting"],
   // Programs.
   "sandboxfs": [
-    "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "LinuxKit", "Store", "Mounting",
-    "Launch",
+    "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
+    "Store", "Mounting", "Launch",
   ],
-  "sandboxfs-view": ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit", "View"],
+  "sandboxfs-view": [
+    "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "View",
+  ],
   "MountHelper": ["Paths", "Containers", "Arguments", "LinuxKit", "Store", "Mounting"],
 ]
 
-private let pure: Set = ["Paths", "Policy", "Containers", "PropertyLists", "Arguments"]
+private let pure: Set = ["Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal"]
 
 /// Foundation costs 7 MB of residence and some milliseconds of every start.
 private let mayImportFoundation: Set = ["Store", "Launch", "sandboxfs"]

@@ -1,0 +1,52 @@
+// SHA-256, over bytes that are all there and over bytes that come in pieces.
+
+internal import CCrypto
+
+/// The kinds of trouble that libcrypto has.
+public enum CryptoError: Error, Equatable {
+  /// libcrypto refused a call that can only fail for want of memory or of the algorithm.
+  case unavailable
+}
+
+/// A SHA-256 digest that is computed piece by piece (FIPS 180-4).
+public struct SHA256: ~Copyable {
+  /// How many bytes a digest has.
+  public static var byteCount: Int { 32 }
+
+  private let context: OpaquePointer
+
+  /// A digest over nothing yet.
+  public init() throws(CryptoError) {
+    guard let context = EVP_MD_CTX_new() else { throw .unavailable }
+    guard EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1 else {
+      EVP_MD_CTX_free(context)
+      throw .unavailable
+    }
+    self.context = context
+  }
+
+  deinit { EVP_MD_CTX_free(context) }
+
+  /// Takes the next bytes in.
+  public mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    let done = EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
+    precondition(done == 1, "a digest in memory cannot fail")
+  }
+
+  /// The digest of all that was taken in; the next bytes begin a new one.
+  public mutating func finish() -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: Self.byteCount) { buffer, count in
+      let done = EVP_DigestFinal_ex(context, buffer.baseAddress, nil)
+      let again = EVP_DigestInit_ex(context, nil, nil)
+      precondition(done == 1 && again == 1, "a digest in memory cannot fail")
+      count = Self.byteCount
+    }
+  }
+
+  /// The digest of these bytes.
+  public static func digest(of bytes: [UInt8]) throws(CryptoError) -> [UInt8] {
+    var digest = try SHA256()
+    bytes.withUnsafeBytes { digest.update($0) }
+    return digest.finish()
+  }
+}

@@ -1,0 +1,35 @@
+// SHA-256 against the examples of its standard.
+
+import Crypto
+import Testing
+
+@Suite struct DigestTests {
+  /// FIPS 180-4's examples, as NIST publishes them.
+  @Test(arguments: [
+    ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+    ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+    (
+      "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+      "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+    ),
+  ])
+  func agreesWithTheStandard(text: String, expected: String) throws {
+    let digest = try SHA256.digest(of: Array(text.utf8))
+    #expect(hexadecimal(digest) == expected)
+  }
+
+  @Test func takesBytesInPieces() throws {
+    var digest = try SHA256()
+    for piece in ["a", "", "bc"] {
+      Array(piece.utf8).withUnsafeBytes { digest.update($0) }
+    }
+    let whole = try SHA256.digest(of: Array("abc".utf8))
+    #expect(digest.finish() == whole)
+    Array("abc".utf8).withUnsafeBytes { digest.update($0) }
+    #expect(digest.finish() == whole, "finish() begins a new digest")
+  }
+}
+
+private func hexadecimal(_ bytes: [UInt8]) -> String {
+  bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+}
