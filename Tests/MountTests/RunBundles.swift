@@ -74,21 +74,10 @@ extension RunScene {
     return bundle
   }
 
-  /// A program of `Tests/Programs`, in C.
-  func compileC(_ name: String, to executable: String) throws {
-    try compile("gcc -O1 -Wall -Wextra -Werror '\(source(name + ".c"))' -o '\(executable)'")
-  }
-
   /// A program of `Tests/Programs`, in Swift, that needs no library of the toolchain.
   func compileSwift(_ name: String, to executable: String) throws {
     try compile(
       "swiftc -static-stdlib -Xlinker -s '\(source(name + ".swift"))' -o '\(executable)' 2>&1")
-  }
-
-  /// A file of `Tests/Programs`.
-  func source(_ name: String) -> String {
-    URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .appending(path: "Programs/\(name)").path(percentEncoded: false)
   }
 
   private func compile(_ script: String) throws {
@@ -104,6 +93,19 @@ extension RunScene {
     guard person == .ordinaryUser else { return }
     _ = try TestSupport.run("chown", ["-R", "\(RunScene.uid)", bundle])
   }
+}
+
+/// A file of `Tests/Programs`.
+func source(_ name: String) -> String {
+  URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .appending(path: "Programs/\(name)").path(percentEncoded: false)
+}
+
+/// Compiles a program of `Tests/Programs` in C.
+func compileC(_ name: String, to executable: String) throws {
+  let made = try run(
+    "gcc", ["-O1", "-Wall", "-Wextra", "-Werror", source(name + ".c"), "-o", executable])
+  try #require(made.status == 0, "\(made.errorText)")
 }
 
 /// Whether a program is there that a test needs.

@@ -76,7 +76,7 @@ struct RunHostileTests {
     try scene.install(scene.makeBundle("Secret"))
     try scene.install(
       scene.makeBundle("Hostile") { executable in
-        try scene.compileC("Hostile", to: executable)
+        try compileC("Hostile", to: executable)
       })
     // The other app runs meanwhile, so its view is mounted too.
     let other = try scene.start(

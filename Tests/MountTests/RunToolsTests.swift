@@ -19,7 +19,7 @@ struct RunToolsTests {
     try withRunScene(person) { scene in
       let bundle = try scene.makeBundle("Tools")
       try FileManager.default.copyItem(
-        atPath: scene.source("everyday-tools.sh"), toPath: bundle + "/everyday-tools.sh")
+        atPath: source("everyday-tools.sh"), toPath: bundle + "/everyday-tools.sh")
       chown(bundle + "/everyday-tools.sh", RunScene.uid, RunScene.uid)
       if person == .root { chown(bundle + "/everyday-tools.sh", 0, 0) }
       try scene.install(bundle)
