@@ -41,6 +41,9 @@ extension InodeStatus {
   /// The type and the permissions.
   @inlinable
   public var mode: UInt32 { attributes.st_mode }
+  /// Whether it is a directory.
+  @inlinable
+  public var isDirectory: Bool { mode & 0o170000 == 0o040000 }
   /// How many names it has.
   @inlinable
   public var linkCount: UInt64 { UInt64(attributes.st_nlink) }
@@ -94,6 +97,14 @@ extension FileAttributes {
   /// Its length in bytes.
   @inlinable
   public var size: Int64 { Int64(st_size) }
+  /// Replaces what tells how many entries a directory has by what tells nothing.
+  ///
+  /// One link is how file systems that count none say so; fts(3) and find(1) know it.
+  public mutating func hideEntryCount() {
+    st_nlink = 1
+    st_size = 4096
+    st_blocks = 8
+  }
   /// When it was last read.
   public var accessTime: (seconds: Int, nanoseconds: Int) { (st_atim.tv_sec, st_atim.tv_nsec) }
   /// When its content was last changed.

@@ -81,6 +81,12 @@ struct Ruling {
     asking { $0.attributes(of: zone == Ruling.withoutPath ? .root : zone) }
   }
 
+  /// Whether a name in this directory may be hidden.
+  @inline(__always)
+  var mayHideNamesBelow: Bool {
+    zone != Ruling.withoutPath && asking { $0.hidesNames && !$0.isUniform(below: zone) }
+  }
+
   @inline(__always)
   var logsWhatIsAllowed: Bool { asking { $0.logsWhatIsAllowed } }
 

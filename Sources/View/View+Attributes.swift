@@ -9,7 +9,7 @@ extension ViewFileSystem {
       let index = try nodes.index(of: node.rawValue)
       let status = try status(index, handle)
       reply.attributes(
-        shown(status, nodes.state(of: index)),
+        shown(status, of: index),
         lifetimeSeconds: attributeLifetimeSeconds(index))
     } catch {
       reply.fail(error)
@@ -45,7 +45,7 @@ extension ViewFileSystem {
       }
       let status = try InodeStatus.of(descriptor)
       reply.attributes(
-        shown(status, nodes.state(of: index)),
+        shown(status, of: index),
         lifetimeSeconds: attributeLifetimeSeconds(index))
     } catch {
       reply.fail(error)

@@ -84,7 +84,9 @@ extension ViewFileSystem {
 
   @inline(never)
   private func logAllowed(_ verdict: Verdict, _ ruling: Ruling, _ inquiry: Inquiry) {
-    guard ruling.attributes.audit == .everything else { return }
+    // The kernel asks for attributes of its own accord too.
+    guard inquiry.operation != .readAttributes, ruling.attributes.audit == .everything
+    else { return }
     log(0, verdict.rule, ruling, inquiry)
   }
 

@@ -37,13 +37,19 @@ extension ViewFileSystem {
   ) {
     do throws(Errno) {
       let open = try handles.find(handle.rawValue)
-      let folder = try admit(request, .list, node)
-      let scratch = folder.scratch
+      let index = try nodes.index(of: node.rawValue)
+      let scratch = try ThreadScratch.current()
+      let ruling = nodes.ruling(of: index, scratch)
+      let verdict = ruling.decide(.list, .directory)
+      // That it is allowed was logged when it was opened, if it is to be.
+      if !verdict.isAllowed {
+        try require(verdict, by: ruling, Inquiry(request, .list, Subject(index)))
+      }
       // The backing's entries in the first half of the buffer, the answer in the second.
       let half = ThreadScratch.dataByteCount / 2
       let room = min(count, half)
       var listing = Listing(
-        directory: folder.index, descriptor: open.descriptor, ruling: folder.ruling,
+        directory: index, descriptor: open.descriptor, ruling: ruling,
         withAttributes: withAttributes,
         entries: scratch.data, capacity: min(max(room, 4096), 65_536),
         answer: DirectoryBuffer(scratch.data + half, capacity: room))

@@ -73,7 +73,7 @@ extension ViewFileSystem {
   private func makeEntry(_ index: NodeIndex, _ status: borrowing InodeStatus) -> Entry {
     var entry = Entry()
     entry.node = NodeID(nodes.id(of: index))
-    entry.attributes = shown(status, nodes.state(of: index))
+    entry.attributes = shown(status, of: index)
     entry.lifetimeSeconds = lifetimeSeconds
     entry.attributeLifetimeSeconds = attributeLifetimeSeconds(index)
     return entry

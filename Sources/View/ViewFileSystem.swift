@@ -298,13 +298,21 @@ extension ViewFileSystem {
 
   /// What the kernel is shown of a status.
   @inline(__always)
-  func shown(_ status: borrowing InodeStatus, _ state: NodeRecord.State) -> FileAttributes {
+  func shown(_ status: borrowing InodeStatus, of index: NodeIndex) -> FileAttributes {
+    let state = nodes.state(of: index)
     var attributes = status.shown
     attributes.inode = permutation(attributes.inode)
+    if status.isDirectory && mayHoldHiddenNames(index) { attributes.hideEntryCount() }
     if state.contains(.bundle) { fixBundle(&attributes) }
     // An orphan's one name is not the app's.
     if state.contains(.orphaned) && attributes.linkCount > 0 { attributes.linkCount -= 1 }
     return attributes
+  }
+
+  /// Whether the links, the size or the blocks of a directory would count names that are hidden.
+  private func mayHoldHiddenNames(_ index: NodeIndex) -> Bool {
+    guard let scratch = try? ThreadScratch.current() else { return true }
+    return nodes.ruling(of: index, scratch).mayHideNamesBelow
   }
 
   /// The bundle's modes are fixed, so that the mount's EROFS is the answer to every change.

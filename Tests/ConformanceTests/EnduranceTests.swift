@@ -1,9 +1,11 @@
 // The node table under load: many processes at few names, more files than descriptors, and nothing
 // left behind. The same runs longer by hand: `scripts/soak`.
 
+import Containers
 import Foundation
 import Glibc
 import LinuxKit
+import Synchronization
 import TestSupport
 import Testing
 
@@ -11,6 +13,7 @@ import Testing
 private let stormMilliseconds =
   ProcessInfo.processInfo.environment["SANDBOXFS_SOAK_SECONDS"].flatMap(Int.init).map { $0 * 1000 }
   ?? 2000
+private let isSoak = stormMilliseconds > 2000
 
 /// Everything below a directory that two views of it must agree on.
 private func tree(_ directory: String) throws -> [Substring] {
@@ -99,6 +102,90 @@ private func whileForgetting<Result>(_ body: () throws -> Result) throws -> Resu
       #expect(removed.status == 0, "\(removed.errorText)")
       try view.unmount()
     }
+  }
+
+  @Test("a directory of many files that moves between zones is judged by where it is")
+  func movingBetweenZones() throws {
+    let count = isSoak ? 100_000 : 3000
+    let rules = "/ read write\n/Documents/quiet -audit\n/Documents/loud audit\n"
+    try withGround(.memory) { directory in
+      let view = try TestView(in: directory, TestView.Settings(profile: rules))
+      let script = """
+        cd "$0"; mkdir quiet loud quiet/d
+        for d in 1 2 3 4 5; do
+          mkdir quiet/d/$d
+          (cd quiet/d/$d && seq -f 'f%g' $1 | xargs touch && seq -f 'last%g' 5 | xargs touch)
+        done
+        """
+      let data = view.container + "/data/Documents"
+      let made = try run("sh", ["-ec", script, data, "\(count / 5)"])
+      try #require(made.status == 0, "\(made.errorText)")
+      let below = view.path + "/Documents"
+      // All of them are known to the daemon and the kernel.
+      #expect(try run("sh", ["-c", "ls -lR \(below) | grep -c f"]).status == 0)
+      func move(_ from: String, _ to: String) -> CInt {
+        rename("\(below)/\(from)/d", "\(below)/\(to)/d")
+      }
+      let failures = try whileLookingUp(in: below, count / 5) {
+        for _ in 0..<(isSoak ? 1000 : 50) {
+          #expect(move("quiet", "loud") == 0)
+          #expect(move("loud", "quiet") == 0)
+        }
+      }
+      #expect(failures == [])
+      #expect(try readLast(in: below + "/quiet") == 25)
+      #expect(move("quiet", "loud") == 0)
+      #expect(try readLast(in: below + "/loud") == 25)
+      #expect(try view.unmount() == 0)
+      let log = try Descriptor.open(view.container + "/log", O_RDONLY).readToEnd(atMost: 1 << 22)
+      let records = log.split(separator: 10).compactMap { flatObject(Array($0)) }
+      let last = records.filter { record in
+        record["operation"] == Array("read".utf8)
+          && record["path"]?.firstRange(of: Array("/last".utf8)) != nil
+      }
+      #expect(last.count == 25)
+      for record in last {
+        #expect(record["path"]?.starts(with: "/Documents/loud/d/".utf8) == true)
+        #expect(record["rule"] == Array("test.profile:1".utf8))
+      }
+    }
+  }
+
+  private func readLast(in directory: String) throws -> Int {
+    try run("sh", ["-c", "cd '\(directory)'; for f in d/*/last*; do cat $f && echo $f; done"])
+      .text.split(separator: "\n").count
+  }
+
+  /// Opens files of both places on several threads while `body` runs; what else they got than a
+  /// file or ENOENT.
+  private func whileLookingUp(
+    in directory: String, _ count: Int, _ body: () throws -> Void
+  ) throws -> [CInt] {
+    let isOver = Atomic(false)
+    let failures = Mutex<[CInt]>([])
+    let group = DispatchGroup()
+    for _ in 0..<3 {
+      group.enter()
+      Thread.detachNewThread {
+        defer { group.leave() }
+        while !isOver.load(ordering: .relaxed) {
+          let place = Bool.random() ? "quiet" : "loud"
+          let name = "\(Int.random(in: 1...5))/f\(Int.random(in: 1...count))"
+          let file = open("\(directory)/\(place)/d/\(name)", O_RDONLY)
+          if file >= 0 {
+            close(file)
+          } else if errno != ENOENT {
+            failures.withLock { $0.append(errno) }
+          }
+        }
+      }
+    }
+    defer {
+      isOver.store(true, ordering: .relaxed)
+      group.wait()
+    }
+    try body()
+    return failures.withLock { $0 }
   }
 
   @Test("files that lose their names while they are open outlive the budget of descriptors")

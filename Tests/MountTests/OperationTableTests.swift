@@ -218,6 +218,7 @@ struct OperationTableTests {
       for row in rows { compareWithExplanation(row, engine) }
       try run(rows, program, in: scene)
       try scene.unmount()
+      for row in rows { expectUnchanged(row, in: scene) }
       try compareWithLog(rows, try scene.log(), engine)
     }
   }
@@ -313,13 +314,35 @@ struct OperationTableTests {
     #expect(logged.isEmpty, "nobody expects \(logged.keys.sorted().prefix(20))")
   }
 
+  // MARK: The backing
+
+  private func place(_ path: String, _ scene: MountingScene) -> String {
+    scene.container + (path.hasPrefix("/Notes.app/") ? "/bundle" : "/data") + path
+  }
+
+  private static let content = Array("#!/bin/true\n".utf8)
+
+  /// What was refused has changed nothing in the store; and whatever an `append` zone was asked,
+  /// its files begin as they did.
+  private func expectUnchanged(_ row: Row, in scene: MountingScene) {
+    for (path, kind) in zip(row.paths, row.kinds) where path.contains("/n") {
+      let isWhole = row.want.result != "ok" || path.hasPrefix("/Documents/ap/") && kind != nil
+      guard isWhole else { continue }
+      var status = stat()
+      let isThere = lstat(place(path, scene), &status) == 0
+      #expect(isThere == (kind != nil), "\(row.label): \(path)")
+      guard kind == .file else { continue }
+      let bytes = try? Descriptor.open(place(path, scene), O_RDONLY).readToEnd(atMost: 4096)
+      #expect(bytes?.prefix(Self.content.count).elementsEqual(Self.content) == true, "\(row.label)")
+      #expect(row.want.result == "ok" || bytes == Self.content, "\(row.label)")
+    }
+  }
+
   // MARK: Making
 
   /// Makes what the rows are about, beside the view; everyone may do everything by its modes.
   private func make(_ rows: [Row], in scene: MountingScene) throws {
-    func place(_ path: String) -> String {
-      scene.container + (path.hasPrefix("/Notes.app/") ? "/bundle" : "/data") + path
-    }
+    func place(_ path: String) -> String { self.place(path, scene) }
     umask(0)
     defer { umask(0o022) }
     for directory in Set(operationPlaces.map(\.directory)) where directory != "/Notes.app" {
@@ -344,7 +367,7 @@ struct OperationTableTests {
       let raw = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o777)
       try #require(raw >= 0, "\(path)")
       let file = Descriptor(owning: raw)
-      try file.writeAll(Array("#!/bin/true\n".utf8))
+      try file.writeAll(Self.content)
       try file.setExtendedAttribute("user.t".utf8, to: Array("old".utf8))
     }
     try #require(lchown(path, MountingScene.uid, MountingScene.uid) == 0)

@@ -14,14 +14,14 @@ private final class TableOnDisk {
   let directory: Descriptor
   let scratch: ThreadScratch
 
-  init(descriptorLimit: Int = 32) throws {
+  init(descriptorLimit: Int = 32, rules: String = "/ read write\n") throws {
     var template = Array("/tmp/sandboxfs-nodes-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { throw Errno.last }
     path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     directory = try Descriptor.open(path, O_RDONLY | O_DIRECTORY)
     scratch = try ThreadScratch.current()
     let arena = try Arena()
-    let text = Array("/ read write\n".utf8)
+    let text = Array(rules.utf8)
     let policy = try PolicyEngine(
       layers: [ProfileSource(rank: .shipped, name: Array("test".utf8), text: text)],
       bundleName: [])
@@ -41,8 +41,13 @@ private final class TableOnDisk {
   func enter(_ name: String) throws -> NodeIndex {
     try name.withCString { name in
       let status = try InodeStatus.of(name, in: directory.rawValue)
-      return try table.enter(NodeTable.root, Name(name), status, table.rulingWithoutPath)
+      return try table.enter(
+        NodeTable.root, Name(name), status, ruling(Name(name), in: NodeTable.root))
     }
+  }
+
+  func ruling(_ name: Name, in directory: NodeIndex) -> Ruling {
+    table.ruling(of: directory, scratch).below(name)
   }
 
   /// Makes directories below each other and looks each up; their nodes, the uppermost first.
@@ -71,7 +76,7 @@ private final class TableOnDisk {
           name, in: directory.rawValue, to: newName, in: directory.rawValue, flags: 0)
         table.moved(
           Name(name), NodeTable.root, to: Name(newName), NodeTable.root, status,
-          table.rulingWithoutPath)
+          ruling(Name(newName), in: NodeTable.root))
       }
     }
   }
@@ -228,6 +233,40 @@ private final class TableOnDisk {
     }
     for index in nodes { disk.table.forget(disk.table.id(of: index), 1) }
     #expect(disk.table.count == 3)
+  }
+
+  /// What lies below a directory that moved is judged anew when it is used, and only that.
+  @Test func aMoveBetweenZonesWalksNothing() throws {
+    let disk = try TableOnDisk(rules: "/ read write\n/new audit\n")
+    let (table, scratch) = (disk.table, disk.scratch)
+    try #require(mkdirat(disk.directory.rawValue, "old", 0o700) == 0)
+    let moving = try disk.enter("old")
+    let place = try disk.directory.open("old", O_RDONLY | O_DIRECTORY)
+    let files = try (0..<1000).map { number in
+      _ = try place.open("f\(number)", O_CREAT | O_RDWR, mode: 0o600)
+      return try "f\(number)".withCString { name in
+        let status = try InodeStatus.of(name, in: place.rawValue)
+        return try table.enter(
+          moving, Name(name), status, disk.ruling(Name(name), in: moving))
+      }
+    }
+    for file in files {
+      #expect(table.ruling(of: file, scratch).attributes.audit == .denials)
+    }
+    func judged() -> Int {
+      files.count { table.record($0).pointee.zoneEpoch == table.zoneEpoch }
+    }
+    #expect(judged() == files.count)
+    try disk.rename("old", to: "new")
+    #expect(judged() == 0)
+    #expect(table.ruling(of: files[500], scratch).attributes.audit == .everything)
+    #expect(judged() == 1)
+    for file in files {
+      #expect(table.ruling(of: file, scratch).attributes.audit == .everything)
+    }
+    try disk.rename("new", to: "old")
+    #expect(table.ruling(of: files[0], scratch).attributes.audit == .denials)
+    #expect(judged() == 1)
   }
 
   @Test func theWayDownKeepsItsUpperEnd() throws {
