@@ -98,8 +98,8 @@ let package = Package(
     tests(
       "StoreTests",
       [
-        "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Store", "TestSupport",
-        "sandboxfs",
+        "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "Store",
+        "TestSupport", "sandboxfs",
       ]),
     tests("ViewTests", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit", "View"]),
     tests(

@@ -1,4 +1,4 @@
-// SHA-256, over bytes that are all there and over bytes that come in pieces.
+// Digests over bytes that are all there and over bytes that come in pieces.
 
 internal import CCrypto
 
@@ -13,40 +13,76 @@ public struct SHA256: ~Copyable {
   /// How many bytes a digest has.
   public static var byteCount: Int { 32 }
 
-  private let context: OpaquePointer
+  private let context: DigestContext
 
   /// A digest over nothing yet.
   public init() throws(CryptoError) {
-    guard let context = EVP_MD_CTX_new() else { throw .unavailable }
-    guard EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1 else {
-      EVP_MD_CTX_free(context)
-      throw .unavailable
-    }
-    self.context = context
+    context = try DigestContext(EVP_sha256(), byteCount: Self.byteCount)
   }
-
-  deinit { EVP_MD_CTX_free(context) }
 
   /// Takes the next bytes in.
-  public mutating func update(_ bytes: UnsafeRawBufferPointer) {
-    let done = EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
-    precondition(done == 1, "a digest in memory cannot fail")
-  }
+  public mutating func update(_ bytes: UnsafeRawBufferPointer) { context.update(bytes) }
 
   /// The digest of all that was taken in; the next bytes begin a new one.
-  public mutating func finish() -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: Self.byteCount) { buffer, count in
-      let done = EVP_DigestFinal_ex(context, buffer.baseAddress, nil)
-      let again = EVP_DigestInit_ex(context, nil, nil)
-      precondition(done == 1 && again == 1, "a digest in memory cannot fail")
-      count = Self.byteCount
-    }
-  }
+  public mutating func finish() -> [UInt8] { context.finish() }
 
   /// The digest of these bytes.
   public static func digest(of bytes: [UInt8]) throws(CryptoError) -> [UInt8] {
     var digest = try SHA256()
     bytes.withUnsafeBytes { digest.update($0) }
     return digest.finish()
+  }
+}
+
+/// A SHA-1 digest that is computed piece by piece (FIPS 180-4).
+///
+/// For old seals: whoever makes both of two files can make them have the same one.
+public struct SHA1: ~Copyable {
+  /// How many bytes a digest has.
+  public static var byteCount: Int { 20 }
+
+  private let context: DigestContext
+
+  /// A digest over nothing yet.
+  public init() throws(CryptoError) {
+    context = try DigestContext(EVP_sha1(), byteCount: Self.byteCount)
+  }
+
+  /// Takes the next bytes in.
+  public mutating func update(_ bytes: UnsafeRawBufferPointer) { context.update(bytes) }
+
+  /// The digest of all that was taken in; the next bytes begin a new one.
+  public mutating func finish() -> [UInt8] { context.finish() }
+}
+
+/// A digest of some kind.
+private struct DigestContext: ~Copyable {
+  private let context: OpaquePointer
+  private let byteCount: Int
+
+  init(_ kind: OpaquePointer?, byteCount: Int) throws(CryptoError) {
+    guard let context = EVP_MD_CTX_new() else { throw .unavailable }
+    guard EVP_DigestInit_ex(context, kind, nil) == 1 else {
+      EVP_MD_CTX_free(context)
+      throw .unavailable
+    }
+    self.context = context
+    self.byteCount = byteCount
+  }
+
+  deinit { EVP_MD_CTX_free(context) }
+
+  borrowing func update(_ bytes: UnsafeRawBufferPointer) {
+    let done = EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
+    precondition(done == 1, "a digest in memory cannot fail")
+  }
+
+  borrowing func finish() -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+      let done = EVP_DigestFinal_ex(context, buffer.baseAddress, nil)
+      let again = EVP_DigestInit_ex(context, nil, nil)
+      precondition(done == 1 && again == 1, "a digest in memory cannot fail")
+      count = byteCount
+    }
   }
 }

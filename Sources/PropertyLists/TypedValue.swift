@@ -1,4 +1,4 @@
-// GNUstep's typed values: what stands between `<*` and `>`.
+// Numbers and dates as text: GNUstep's typed values, between `<*` and `>`, and those of XML.
 
 /// Reads the content of a typed value.
 enum TypedValue {
@@ -20,7 +20,7 @@ enum TypedValue {
   }
 
   /// What a 64-bit number can be, signed or not.
-  private static func integer(_ text: String) -> Int128? {
+  static func integer(_ text: String) -> Int128? {
     guard let number = Int128(text), number >= Int128(Int64.min), number <= Int128(UInt64.max)
     else { return nil }
     return number
@@ -29,11 +29,42 @@ enum TypedValue {
   /// `2003-11-30 12:00:00 +0000`, in seconds since 1970.
   private static func date(_ text: String) -> Double? {
     let parts = text.split(separator: " ")
-    guard parts.count == 3, let day = fields(parts[0], by: "-"),
-      let time = fields(parts[1], by: ":"),
-      let days = days(day), time[0] < 24, time[1] < 60, time[2] <= 60, let zone = zone(parts[2])
+    guard parts.count == 3, let seconds = seconds(parts[0], parts[1]), let zone = zone(parts[2])
     else { return nil }
-    return Double(((days * 24 + time[0]) * 60 + time[1]) * 60 + time[2] - zone)
+    return Double(seconds - zone)
+  }
+
+  /// `2003-11-30T12:00:00Z`, in seconds since 1970.
+  static func isoDate(_ text: String) -> Double? {
+    let parts = text.split(separator: "T", omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[1].last == "Z" else { return nil }
+    return seconds(parts[0], parts[1].dropLast()).map(Double.init)
+  }
+
+  /// What `isoDate` reads, without fractions of a second.
+  ///
+  /// Years are those with four digits; what lies beyond is the first or the last of them.
+  static func isoText(_ seconds: Double) -> String {
+    let (first, last) = (-62_135_596_800.0, 253_402_300_799.0)
+    let whole = Int(Swift.min(Swift.max(seconds.isNaN ? 0 : seconds.rounded(.down), first), last))
+    let second = ((whole % 86_400) + 86_400) % 86_400
+    let (year, month, day) = date(days: (whole - second) / 86_400)
+    let date = "\(digits(year, 4))-\(digits(month, 2))-\(digits(day, 2))"
+    let time = [second / 3_600, second / 60 % 60, second % 60].map { digits($0, 2) }
+    return "\(date)T\(time.joined(separator: ":"))Z"
+  }
+
+  private static func digits(_ number: Int, _ width: Int) -> String {
+    let text = String(number)
+    return String(repeating: "0", count: Swift.max(0, width - text.utf8.count)) + text
+  }
+
+  /// A day and a time of day in UTC, in seconds since 1970.
+  private static func seconds(_ day: Substring, _ time: Substring) -> Int? {
+    guard let day = fields(day, by: "-"), let time = fields(time, by: ":"), let days = days(day),
+      time[0] < 24, time[1] < 60, time[2] <= 60
+    else { return nil }
+    return ((days * 24 + time[0]) * 60 + time[1]) * 60 + time[2]
   }
 
   private static func fields(_ text: Substring, by separator: Character) -> [Int]? {
@@ -68,5 +99,19 @@ enum TypedValue {
     let monthFromMarch = (month + 9) % 12
     let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
     return shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
+  }
+
+  /// The inverse of `days`, for years from 1 on: eras of 400 years all have as many days.
+  private static func date(days: Int) -> (year: Int, month: Int, day: Int) {
+    let shifted = days + 719_468
+    let (era, dayOfEra) = (shifted / 146_097, shifted % 146_097)
+    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let monthFromMarch = (5 * dayOfYear + 2) / 153
+    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+    return (
+      yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month,
+      dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+    )
   }
 }

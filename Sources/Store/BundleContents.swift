@@ -7,6 +7,11 @@ internal import PropertyLists
 enum BundleContents {
   /// The bundle's own rules.
   static let profileName = "sandbox.profile"
+
+  /// Where a bundle or a framework says what it is, from where its seal is.
+  static let informationPaths = [
+    "Info.plist", "Resources/Info.plist", "Resources/Info-gnustep.plist",
+  ]
 }
 
 /// The ways to lay out a bundle.

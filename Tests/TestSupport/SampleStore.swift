@@ -30,6 +30,9 @@ public struct SampleBundle {
     try makeDirectories(path)
   }
 
+  /// The bundle at a path.
+  public init(of path: String) { self.path = path }
+
   /// Writes a file, and makes the directories above it.
   public func write(_ contents: some Sequence<UInt8>, to name: String, mode: UInt32 = 0o644) throws
   {

@@ -34,9 +34,6 @@ private let arrows: [String: Set<String>] = [
 
 private let pure: Set = ["Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal"]
 
-/// Foundation costs 7 MB of residence and some milliseconds of every start.
-private let mayImportFoundation: Set = ["Store", "Launch", "sandboxfs"]
-
 @Suite struct ImportTests {
   @Test("every target of Sources has its arrows")
   func targets() {
@@ -51,7 +48,7 @@ private let mayImportFoundation: Set = ["Store", "Launch", "sandboxfs"]
       var allowed = arrows[target] ?? []
       allowed.insert("Synchronization")
       if !pure.contains(target) { allowed.insert("Glibc") }
-      if mayImportFoundation.contains(target) { allowed.insert("Foundation") }
+      // Nor Foundation: it costs 7 MB of residence and some milliseconds of every start.
       for module in file.lines.compactMap(importedModule) {
         #expect(allowed.contains(module), "\(file.path) imports \(module)")
       }

@@ -1,0 +1,42 @@
+// POSIX extended regular expressions (regcomp(3)), over bytes.
+internal import Glibc
+
+/// A compiled pattern.
+///
+/// The C library's matcher locks it, so that threads may share it and yet gain nothing by it.
+public final class RegularExpression: @unchecked Sendable {
+  private let compiled: UnsafeMutablePointer<regex_t>
+
+  /// Compiles a pattern; nil if it is none, or has a NUL in it.
+  ///
+  /// The C library takes time and memory without bounds for some patterns: whoever has one from a
+  /// stranger looks at it first.
+  public init?(_ pattern: [UInt8]) {
+    compiled = .allocate(capacity: 1)
+    let isUsable = !pattern.contains(0)
+    let status = (pattern + [0]).withUnsafeBufferPointer { bytes in
+      bytes.withMemoryRebound(to: CChar.self) {
+        isUsable ? regcomp(compiled, $0.baseAddress, REG_EXTENDED | REG_NOSUB) : 1
+      }
+    }
+    guard status == 0 else {
+      compiled.deallocate()
+      return nil
+    }
+  }
+
+  deinit {
+    regfree(compiled)
+    compiled.deallocate()
+  }
+
+  /// Whether the pattern is found anywhere in a text without NUL.
+  public func matches(_ text: [UInt8]) -> Bool {
+    precondition(!text.contains(0), "a name has no NUL")
+    return (text + [0]).withUnsafeBufferPointer { bytes in
+      bytes.withMemoryRebound(to: CChar.self) {
+        regexec(compiled, $0.baseAddress, 0, nil, 0) == 0
+      }
+    }
+  }
+}
