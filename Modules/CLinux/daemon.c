@@ -51,7 +51,7 @@ int clinux_listen(const char *path) {
   mode_t mask = umask(0177);
   int result = bind(listener, (struct sockaddr *)&address, sizeof address);
   umask(mask);
-  if (result != 0 || listen(listener, 16) != 0) {
+  if (result != 0 || listen(listener, 128) != 0) {
     int error = errno;
     close(listener);
     errno = error;
@@ -60,15 +60,12 @@ int clinux_listen(const char *path) {
   return listener;
 }
 
-int clinux_accept(int listener, int timeout_ms, uid_t *uid) {
-  int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+int clinux_accept(int listener, uid_t *uid) {
+  int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (connection < 0) return -1;
-  struct timeval limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
   struct ucred peer;
   socklen_t size = sizeof peer;
-  if (setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
-      setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
-      getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
     int error = errno;
     close(connection);
     errno = error;
@@ -146,4 +143,27 @@ int clinux_format_time(int64_t seconds, int64_t nanoseconds, char text[32]) {
   if (!gmtime_r(&time, &parts)) return 0;
   size_t count = strftime(text, 32, "%Y-%m-%dT%H:%M:%S", &parts);
   return (int)count + snprintf(text + count, 32 - count, ".%03dZ", (int)(nanoseconds / 1000000));
+}
+
+int clinux_format_syslog_time(int64_t seconds, char text[32]) {
+  time_t time = seconds;
+  struct tm parts;
+  if (!localtime_r(&time, &parts)) return 0;
+  return (int)strftime(text, 32, "%b %e %H:%M:%S", &parts);
+}
+
+int clinux_datagram_socket(void) {
+  return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+int clinux_send_datagram(int socket, const char *path, const void *bytes, unsigned long count) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  if (strlen(path) >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  strcpy(address.sun_path, path);
+  ssize_t sent = sendto(socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL,
+                        (struct sockaddr *)&address, sizeof address);
+  return sent < 0 ? -1 : 0;
 }

@@ -18,6 +18,8 @@ public enum ContainerLayout {
   public static let log = "log"
   /// What was the audit log before it was full.
   public static let olderLog = "log.1"
+  /// The first line of each kind of request, which no number of later ones pushes out.
+  public static let firstLog = "log.first"
   /// The container's own rules.
   public static let profile = "profile"
 

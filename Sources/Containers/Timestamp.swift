@@ -21,8 +21,9 @@ public func timestamp(_ seconds: Int64) -> String {
 }
 
 private func floored(_ value: Int64, by unit: Int64) -> (quotient: Int64, rest: Int64) {
-  let rest = ((value % unit) + unit) % unit
-  return ((value - rest) / unit, rest)
+  // Never `value - rest`: it may be below the smallest number.
+  let (quotient, rest) = value.quotientAndRemainder(dividingBy: unit)
+  return rest < 0 ? (quotient - 1, rest + unit) : (quotient, rest)
 }
 
 private func digits(_ number: Int64, _ width: Int) -> String {

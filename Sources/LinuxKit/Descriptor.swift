@@ -82,6 +82,8 @@ public enum Flags {
   public static var directory: CInt { O_RDONLY | O_DIRECTORY | O_NOFOLLOW }
   /// A file that only carries a lock, made if it is not there.
   public static var lockFile: CInt { O_RDWR | O_CREAT | O_NOFOLLOW }
-  /// A file that only grows, made if it is not there.
-  public static var logFile: CInt { O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW }
+  /// A file that is there, for reading; what is no file is not waited for.
+  public static var readFile: CInt { O_RDONLY | O_NOFOLLOW | O_NONBLOCK }
+  /// A file that only grows, made if it is not there; what is no file is not waited for.
+  public static var logFile: CInt { O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK }
 }

@@ -87,6 +87,8 @@ extension Errno {
   public static var quotaExceeded: Errno { Errno(EDQUOT) }
   /// ELOOP.
   public static var tooManyLinks: Errno { Errno(ELOOP) }
+  /// EMSGSIZE.
+  public static var messageTooLong: Errno { Errno(EMSGSIZE) }
   /// EOPNOTSUPP.
   public static var notSupported: Errno { Errno(EOPNOTSUPP) }
 }

@@ -17,11 +17,12 @@ public struct UnixListener: ~Copyable, Sendable {
   }
 
   /// The next connection of root's or of this process's user; nil if it was someone else's.
-  public borrowing func accept(timeoutMilliseconds: CInt) throws(Errno) -> Descriptor? {
+  ///
+  /// Its reads and writes never wait. Throws EAGAIN if whoever wanted to connect is gone.
+  public borrowing func accept() throws(Errno) -> Descriptor? {
     var uid: uid_t = 0
     let raw = descriptor.rawValue
-    let connection = Descriptor(
-      owning: try retrying { clinux_accept(raw, timeoutMilliseconds, &uid) })
+    let connection = Descriptor(owning: try retrying { clinux_accept(raw, &uid) })
     guard uid == 0 || uid == owner else { return nil }
     return connection
   }
@@ -36,26 +37,50 @@ public struct ClientPatience: Sendable {
   /// Ends after some milliseconds from now.
   public init(milliseconds: Int64) { deadline = monotonicMilliseconds() + milliseconds }
 
-  /// Waits until `connection` can be read.
+  /// Waits until `connection` can be read, or written to.
   ///
   /// Throws ETIMEDOUT when the time is over.
-  fileprivate func wait(for connection: borrowing Descriptor) throws(Errno) {
-    var file = pollfd(fd: connection.rawValue, events: Int16(POLLIN), revents: 0)
+  fileprivate func wait(
+    for connection: borrowing Descriptor, _ events: CInt = CInt(POLLIN)
+  ) throws(Errno) {
+    var file = pollfd(fd: connection.rawValue, events: Int16(events), revents: 0)
     let rest = Int32(clamping: deadline - monotonicMilliseconds())
     guard rest > 0, try retrying({ poll(&file, 1, rest) }) > 0 else { throw Errno(ETIMEDOUT) }
   }
 }
 
 extension Descriptor {
-  /// Reads one line without its end, of at most `limit` bytes; nil if there is none.
+  /// Sends all of it over a connection that a listener has accepted.
   ///
-  /// Throws ETIMEDOUT if it has not come in time.
+  /// Throws ETIMEDOUT if it was not taken in time, and EPIPE if nobody is there to take it.
+  public borrowing func sendAll(
+    _ bytes: [UInt8], _ patience: ClientPatience
+  ) throws(Errno) {
+    var sent = 0
+    let raw = rawValue
+    while sent < bytes.count {
+      try patience.wait(for: self, CInt(POLLOUT))
+      do throws(Errno) {
+        sent += try retrying {
+          bytes[sent...].withUnsafeBytes {
+            send(raw, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+          }
+        }
+      } catch {
+        if error != .wouldBlock { throw error }
+      }
+    }
+  }
+
+  /// Reads one line without its end, of at most `limit` bytes; nil if it ends without one.
+  ///
+  /// Throws ETIMEDOUT if it has not come in time, and EMSGSIZE if it is longer.
   public borrowing func readLine(
     limit: Int, _ patience: ClientPatience
   ) throws(Errno) -> [UInt8]? {
     var line: [UInt8] = []
     let raw = rawValue
-    while line.count < limit {
+    while line.count <= limit {
       try patience.wait(for: self)
       var byte: UInt8 = 0
       let count = try retrying { read(raw, &byte, 1) }
@@ -63,7 +88,7 @@ extension Descriptor {
       if byte == 10 { return line }
       line.append(byte)
     }
-    return nil
+    throw Errno(EMSGSIZE)
   }
 
   /// Exactly `count` bytes.

@@ -28,4 +28,10 @@ public struct WallTime: Equatable, Sendable {
     let count = clinux_format_time(seconds, nanoseconds, &text)
     return text.prefix(Int(count)).map { UInt8(bitPattern: $0) }
   }
+  /// As in RFC 3164, in local time, to the second.
+  public var syslogFormatted: [UInt8] {
+    var text = [CChar](repeating: 0, count: 32)
+    let count = clinux_format_syslog_time(seconds, &text)
+    return text.prefix(Int(count)).map { UInt8(bitPattern: $0) }
+  }
 }

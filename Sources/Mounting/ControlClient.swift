@@ -13,6 +13,8 @@ public struct DaemonStatus: Equatable, Sendable {
   public let device: DeviceNumber
   /// How many requests the kernel has sent it.
   public let requestCount: Int
+  /// How many messages the system's log did not take from it.
+  public let unsentCount: Int
   /// Whether the view was mounted by fusermount3, for an ordinary user.
   public let isUsers: Bool
 
@@ -54,6 +56,7 @@ public struct DaemonStatus: Equatable, Sendable {
     self.pid = pid
     self.device = device
     requestCount = Int(String(decoding: fields["requests"] ?? [], as: UTF8.self)) ?? 0
+    unsentCount = Int(String(decoding: fields["unsent"] ?? [], as: UTF8.self)) ?? 0
     isUsers = fields["transport"] == Array("fusermount".utf8)
   }
 

@@ -27,6 +27,9 @@ public struct ViewReport: Equatable, Sendable {
   public let bundleTarget: [UInt8]?
   /// How the daemon is.
   public let health: Health
+  /// How many messages about refusals the system's log did not take; nil if the daemon can't be
+  /// asked.
+  public let unsentCount: Int?
 }
 
 extension ViewMounts {
@@ -41,7 +44,7 @@ extension ViewMounts {
         device: entry.device, daemon: daemon?.process.pid,
         isReadOnly: entry.has("ro") || entry.superHas("ro"),
         bundleTarget: table.children(of: entry).first { $0.isBundle(of: entry) }?.mountPoint,
-        health: health(of: entry, daemon))
+        health: health(of: entry, daemon), unsentCount: daemon?.status?.unsentCount)
     }
   }
 

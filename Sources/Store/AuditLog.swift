@@ -1,7 +1,8 @@
 // Reading a container's audit log while its daemon, if it has one, goes on writing it.
 //
 // A daemon appends whole lines to `log`, and renames it to `log.1` when it is full. A file that was
-// renamed gets no further line, so who holds it open reads it to its end and then goes on.
+// renamed gets no further line, so who holds it open reads it to its end and then goes on. The
+// first line of each kind is in `log.first` too, where it stays when it has gone from the others.
 internal import Containers
 internal import Glibc
 internal import LinuxKit
@@ -26,9 +27,18 @@ public final class AuditLog {
   /// The whole lines, without their ends, that came since the last call; at first all that there
   /// are, the oldest first.
   public func newLines() throws(StoreError) -> [[UInt8]] {
-    try saying("the log of \(container.identifier)") { () throws(Errno) in
+    do throws(Errno) {
       if let current { return try lines(after: current) }
       return try linesFromTheBeginning()
+    } catch {
+      let log = "the log of \(container.identifier)"
+      switch error {
+      case .tooManyLinks:
+        throw StoreError(.failed, "\(log): a symbolic link is in its place: move it away")
+      case .invalid:
+        throw StoreError(.failed, "\(log): what is in its place is no regular file: move it away")
+      default: throw StoreError(log, error)
+      }
     }
   }
 
@@ -37,10 +47,24 @@ public final class AuditLog {
     let older = try open(ContainerLayout.olderLog)
     current = newer ?? older
     // The older one is the newer one if that became full between the two.
-    guard let older, let newer, older.inode != newer.inode else {
-      return try current?.newLines() ?? []
+    var lines: [[UInt8]] = []
+    if let older, let newer, older.inode != newer.inode {
+      lines = try older.newLines() + newer.newLines()
+    } else {
+      lines = try current?.newLines() ?? []
     }
-    return try older.newLines() + newer.newLines()
+    return try firstLines(before: lines) + lines
+  }
+
+  /// The first lines of kinds that are older than all of `lines`.
+  private func firstLines(before lines: [[UInt8]]) throws(Errno) -> [[UInt8]] {
+    guard let firsts = try open(ContainerLayout.firstLog) else { return [] }
+    guard let oldest = lines.lazy.compactMap({ AuditEntry(line: $0)?.time }).first else {
+      return try firsts.newLines()
+    }
+    return try firsts.newLines().filter { line in
+      AuditEntry(line: line).map { $0.time < oldest } ?? false
+    }
   }
 
   private func lines(after held: OpenLog) throws(Errno) -> [[UInt8]] {

@@ -1,85 +1,54 @@
-// What was refused: a ring of plain records between the requests and the one thread that writes
-// them down. A request never waits for the log: what does not fit is counted.
+// What was refused, between the requests and the one thread that writes it down: two batches, of
+// which one is filled while the other is read. A request never waits for the log, and the lock is
+// held for one record at most.
 public import LinuxKit
 public import Policy
-
-/// One refusal, or one operation that a rule wants logged.
-struct AuditRecord {
-  /// The longest path that is kept, in bytes; of a longer one the end.
-  static let pathLimit = 1000
-
-  var seconds: Int64
-  var nanoseconds: Int64
-  var process: Int32
-  var uid: UInt32
-  var operation: Operation
-  /// The errno; 0 if it was allowed.
-  var code: Int32
-  var rule: RuleID
-  /// The policy that the rule is of; retained for the record.
-  var generation: Unmanaged<PolicyGeneration>
-  var commandCount: UInt16
-  var pathCount: UInt16
-  var secondPathCount: UInt16
-}
+internal import Synchronization
 
 /// The latest records, in the order in which they came.
 public final class AuditRing: @unchecked Sendable {
-  private static let capacity = 512
-  private static let stride = 2304
-  private static let commandOffset = 128
-  private static let pathOffset = 256
-  private static let secondPathOffset = 256 + 1024
-
-  private let start: UnsafeMutableRawPointer
+  private let batches: (AuditBatch, AuditBatch)
   private let lock: PlainLock
   private let bell = Doorbell()
-  @exclusivity(unchecked) private var first = 0
-  @exclusivity(unchecked) private var count = 0
-  @exclusivity(unchecked) private var lost = 0
+  private let seed = UInt64.random(in: .min ... .max)
+  /// Whether the second batch is the one that is filled.
+  @exclusivity(unchecked) private var fillsSecond = false
+  /// Held by who reads the other batch.
+  private let reading = Mutex(())
 
   /// An empty ring.
   ///
   /// Throws ENOMEM.
   public init() throws(Errno) {
-    let mapping = try Mapping(reserving: 4096 + AuditRing.capacity * AuditRing.stride)
+    let mapping = try Mapping(reserving: 4096 + 2 * AuditBatch.byteCount)
     lock = PlainLock(at: mapping.start)
-    start = mapping.start + 4096
+    let first = mapping.start + 4096
+    batches = (AuditBatch(at: first), AuditBatch(at: first + AuditBatch.byteCount))
   }
 
-  /// Adds a record and wakes the writer.
+  /// Adds a record, and wakes the writer where it is the first of a batch.
   ///
-  /// The paths and the command are bytes of the caller's.
+  /// The paths and the command are bytes of the caller's, and the policy is not retained.
   func add(
     _ record: AuditRecord, command: UnsafeRawPointer, path: UnsafeRawPointer,
     secondPath: UnsafeRawPointer
   ) {
+    let candidate = AuditCandidate(
+      record, command: command, path: path, secondPath: secondPath, seed: seed)
     lock.lock()
-    if count == AuditRing.capacity {
-      lost += 1
-      record.generation.release()
-    } else {
-      let slot = slot((first + count) % AuditRing.capacity)
-      slot.storeBytes(of: record, as: AuditRecord.self)
-      (slot + AuditRing.commandOffset).copyMemory(
-        from: command, byteCount: Int(record.commandCount))
-      (slot + AuditRing.pathOffset).copyMemory(from: path, byteCount: Int(record.pathCount))
-      (slot + AuditRing.secondPathOffset).copyMemory(
-        from: secondPath, byteCount: Int(record.secondPathCount))
-      count += 1
-    }
+    let batch = fillsSecond ? batches.1 : batches.0
+    let isFirst = batch.isEmpty
+    batch.add(candidate)
     lock.unlock()
-    bell.ring()
+    if isFirst { bell.ring() }
   }
-
-  private func slot(_ index: Int) -> UnsafeMutableRawPointer { start + index * AuditRing.stride }
 
   /// Waits until there is something to take.
   public func wait() { bell.wait() }
 
   /// A record as it was taken from the ring.
   public struct Taken: Equatable, Sendable {
-    /// When it happened.
+    /// When it happened first.
     public let time: WallTime
     /// The process, and its name if it was still there.
     public let process: Int32
@@ -97,32 +66,45 @@ public final class AuditRing: @unchecked Sendable {
     public let path: [UInt8]
     /// The other path of an operation that has two.
     public let secondPath: [UInt8]
-  }
+    /// How often it came.
+    public let count: Int
+    /// How many more of its kind came with it for which there was no room.
+    public let more: Int
 
-  /// Takes all records, and how many were lost before them because the ring was full.
-  public func takeAll() -> (records: [Taken], lost: Int) {
-    lock.lock()
-    defer { lock.unlock() }
-    let taken = (0..<count).map { take((first + $0) % AuditRing.capacity) }
-    let missing = lost
-    first = 0
-    count = 0
-    lost = 0
-    return (taken, missing)
-  }
-
-  private func take(_ index: Int) -> Taken {
-    let slot = slot(index)
-    let record = slot.load(as: AuditRecord.self)
-    func bytes(_ offset: Int, _ count: UInt16) -> [UInt8] {
-      Array(UnsafeRawBufferPointer(start: slot + offset, count: Int(count)))
+    /// What it has in common with others that only differ in who asked and where.
+    public var kind: AuditKind {
+      AuditKind(operation: operation, code: code, rule: rule, uid: uid)
     }
-    return Taken(
-      time: WallTime(seconds: record.seconds, nanoseconds: record.nanoseconds),
-      process: record.process, command: bytes(AuditRing.commandOffset, record.commandCount),
-      uid: record.uid, operation: record.operation, code: record.code,
-      rule: record.generation.takeRetainedValue().engine.describe(record.rule),
-      path: bytes(AuditRing.pathOffset, record.pathCount),
-      secondPath: bytes(AuditRing.secondPathOffset, record.secondPathCount))
+  }
+
+  /// Takes all records, and how many came for which there was not even room to count their kind.
+  public func takeAll() -> (records: [Taken], lost: Int) {
+    reading.withLock { _ in
+      lock.lock()
+      let batch = fillsSecond ? batches.1 : batches.0
+      fillsSecond.toggle()
+      lock.unlock()
+      return batch.takeAll()
+    }
+  }
+}
+
+/// What records have in common that only differ in who asked and where: few, whatever an app does.
+public struct AuditKind: Hashable, Sendable {
+  /// What was wanted.
+  public let operation: Operation
+  /// The errno; 0 for what was allowed.
+  public let code: Int32
+  /// The rule that decided.
+  public let rule: String
+  /// The uid that asked.
+  public let uid: UInt32
+
+  /// A kind by its parts.
+  public init(operation: Operation, code: Int32, rule: String, uid: UInt32) {
+    self.operation = operation
+    self.code = code
+    self.rule = rule
+    self.uid = uid
   }
 }

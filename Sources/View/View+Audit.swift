@@ -104,7 +104,7 @@ extension ViewFileSystem {
       AuditRecord(
         seconds: now.seconds, nanoseconds: now.nanoseconds, process: caller.process,
         uid: inquiry.request.uid, operation: inquiry.operation, code: code, rule: rule,
-        generation: ruling.generation.retain(),
+        generation: ruling.generation, policy: ruling.number,
         commandCount: UInt16(caller.nameCount), pathCount: UInt16(path.count),
         secondPathCount: UInt16(second.count)),
       command: command, path: path.start, secondPath: second.start)

@@ -1,10 +1,14 @@
-// The file that the audit log is in, and the older one behind it.
+// The files that the audit log is in: the newest lines, the older ones behind them, and the first
+// of each kind.
 import Containers
 import LinuxKit
 
 /// Appends to `log` in the container's directory; a full one becomes `log.1`.
 final class AuditLogFile: Sendable {
   private static let byteLimit: Int64 = 1 << 20
+  private static let firstByteLimit = 8 << 20
+  private static let typeMask: UInt32 = 0o170000
+  private static let regularType: UInt32 = 0o100000
 
   private let container: Descriptor
 
@@ -13,20 +17,93 @@ final class AuditLogFile: Sendable {
     self.container = try container.duplicate()
   }
 
-  /// Appends whole lines.
+  /// Appends whole lines, all of them or none.
   func append(_ lines: [UInt8]) throws(Errno) {
-    let file = try open()
-    guard try InodeStatus.of(file.rawValue).size + Int64(lines.count) > AuditLogFile.byteLimit
-    else {
-      return try file.writeAll(lines)
+    let file = try open(ContainerLayout.log)
+    let size = try InodeStatus.of(file.rawValue).size
+    guard size + Int64(lines.count) > AuditLogFile.byteLimit else {
+      return try write(lines, to: file, behind: size)
     }
     try Names.rename(
       ContainerLayout.log, in: container.rawValue, to: ContainerLayout.olderLog,
       in: container.rawValue, flags: 0)
-    try open().writeAll(lines)
+    try write(lines, to: open(ContainerLayout.log), behind: 0)
   }
 
-  private func open() throws(Errno) -> Descriptor {
-    try container.openForOwner(ContainerLayout.log, Flags.logFile, mode: 0o600)
+  /// Appends to the first lines of kinds, which are few.
+  func appendFirst(_ lines: [UInt8]) throws(Errno) {
+    let file = try open(ContainerLayout.firstLog)
+    try write(lines, to: file, behind: InodeStatus.of(file.rawValue).size)
+  }
+
+  /// The kinds whose first lines are kept already.
+  func kindsWithFirst() throws(Errno) -> [AuditedKind] {
+    let file: Descriptor
+    do throws(Errno) {
+      file = try container.open(ContainerLayout.firstLog, Flags.readFile)
+    } catch {
+      if error == .noEntry { return [] }
+      throw error
+    }
+    try check(file)
+    let text = try file.readToEnd(atMost: AuditLogFile.firstByteLimit)
+    return text.split(separator: UInt8(ascii: "\n")).compactMap { line in
+      guard case .request(let request) = AuditEntry(line: Array(line)) else { return nil }
+      return request.kind
+    }
+  }
+
+  private func write(
+    _ lines: [UInt8], to file: borrowing Descriptor, behind size: Int64
+  ) throws(Errno) {
+    do throws(Errno) {
+      try file.writeAll(lines)
+    } catch {
+      // Half a line would make the next one unreadable too.
+      try? Attributes.setSizeOfOpen(file.rawValue, size)
+      throw error
+    }
+  }
+
+  private func open(_ name: String) throws(Errno) -> Descriptor {
+    let file = try container.openForOwner(name, Flags.logFile, mode: 0o600)
+    try check(file)
+    return file
+  }
+
+  /// Throws EINVAL for what is no log of ours: we would write into what is another's.
+  private func check(_ file: borrowing Descriptor) throws(Errno) {
+    let status = try InodeStatus.of(file.rawValue)
+    if try defect(of: status) != nil { throw .invalid }
+  }
+
+  /// What is wrong with the files that are there, as one line; nil if nothing is.
+  func defect() throws(Errno) -> String? {
+    for name in [ContainerLayout.log, ContainerLayout.olderLog, ContainerLayout.firstLog] {
+      let status: InodeStatus
+      do throws(Errno) {
+        status = try InodeStatus.of(name, in: container.rawValue)
+      } catch {
+        if error == .noEntry { continue }
+        throw error
+      }
+      guard let defect = try defect(of: status) else { continue }
+      return "the audit log '\(name)' in the container's directory \(defect): move it away"
+    }
+    return nil
+  }
+
+  private func defect(of status: InodeStatus) throws(Errno) -> String? {
+    switch status.mode & AuditLogFile.typeMask {
+    case AuditLogFile.regularType: break
+    case 0o040000: return "is a directory"
+    case 0o120000: return "is a symbolic link"
+    default: return "is no regular file"
+    }
+    let owner = try InodeStatus.of(container.rawValue).shown.uid
+    if status.shown.uid != owner {
+      return "belongs to uid \(status.shown.uid) and not to uid \(owner), as the container does"
+    }
+    return status.linkCount > 1 ? "has another name elsewhere" : nil
   }
 }

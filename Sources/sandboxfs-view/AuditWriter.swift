@@ -1,89 +1,174 @@
-// The audit log on disk: one JSON object a line, in batches, in two files of at most 1 MiB.
+// From the ring to the logs: one JSON object a line in the container's directory, in batches, and
+// messages to the system's own log.
 import Containers
 import LinuxKit
 import Policy
+import Synchronization
 import View
 
-/// Takes records from the ring and appends them to the container's log.
+/// Takes records from the ring and writes them down.
 ///
-/// One thread, which sleeps while nothing is refused.
+/// One thread, which sleeps while nothing is refused. No request waits for it.
 final class AuditWriter: Sendable {
   private static let batchMicroseconds: UInt32 = 50_000
+  /// So many kinds have their first line kept for ever.
+  private static let firstLimit = 512
+
+  private struct State {
+    var digest = AuditDigest()
+    var journal = JournalDigest()
+    var kindsWithFirst: Set<AuditedKind> = []
+    /// How many requests are in lines that could not be written: the next batch tells.
+    var unwritten = 0
+  }
 
   private let ring: AuditRing
   private let log: AuditLogFile
+  private let systemLog: SystemLog
+  private let identifier: [UInt8]
+  /// Held while a batch is written, by the writer's thread or by the one that ends the daemon.
+  private let state: Mutex<State>
 
-  init(_ ring: AuditRing, _ log: AuditLogFile) {
+  /// Throws what looking for an earlier log throws.
+  init(
+    _ ring: AuditRing, _ log: AuditLogFile, _ systemLog: SystemLog, identifier: [UInt8]
+  ) throws(Errno) {
     self.ring = ring
     self.log = log
+    self.systemLog = systemLog
+    self.identifier = identifier
+    var state = State()
+    state.kindsWithFirst = Set(try log.kindsWithFirst())
+    self.state = Mutex(state)
   }
 
   /// Writes on a thread of its own for as long as the process lives.
   func start() throws(Errno) {
     try DaemonProcess.startThread {
       while true {
-        self.ring.wait()
+        if !self.isWaiting { self.ring.wait() }
         // More are likely to follow, and repeats become one line.
         Pause.microseconds(AuditWriter.batchMicroseconds)
-        self.flush()
+        self.state.withLock { self.writeBatch(&$0) }
       }
     }
   }
 
-  /// Writes what is there now.
-  func flush() {
-    let (records, lost) = ring.takeAll()
-    var lines: [UInt8] = []
-    if lost > 0 { lines += lossLine(lost) }
-    for (record, count) in repeats(records) { lines += line(record, count) }
+  /// Writes all that there is, when the daemon ends.
+  func finish() {
+    state.withLock { state in
+      writeBatch(&state)
+      write(state.digest.rest(), &state)
+      send(state.journal.rest())
+    }
+  }
+
+  private var isWaiting: Bool {
+    state.withLock { $0.digest.isWaiting || $0.journal.isWaiting }
+  }
+
+  private func writeBatch(_ state: inout State) {
+    var batch = ring.takeAll()
+    batch.lost += state.unwritten
+    state.unwritten = 0
+    let now = monotonicMilliseconds()
+    write(state.digest.lines(for: batch, at: now) { AuditEntry($0).line.count + 1 }, &state)
+    send(state.journal.messages(for: batch.records, at: now))
+  }
+
+  // MARK: The container's log
+
+  private func write(_ lines: [AuditDigest.Line], _ state: inout State) {
     guard !lines.isEmpty else { return }
+    let now = String(decoding: WallTime.now.formatted, as: UTF8.self)
+    let entries = lines.map { AuditEntry($0, now: now) }
     do throws(Errno) {
-      try log.append(lines)
+      try log.append(text(entries))
     } catch {
-      DaemonProcess.complain("sandboxfs-view: cannot write the audit log: \(error.message)")
+      if error != .noSpace, error != .quotaExceeded { complain(error) }
+      state.unwritten += lines.reduce(0) { $0 + $1.count }
+    }
+    keepFirst(entries, &state)
+  }
+
+  private func keepFirst(_ entries: [AuditEntry], _ state: inout State) {
+    var firsts: [AuditEntry] = []
+    for case .request(let request) in entries
+    where state.kindsWithFirst.count < AuditWriter.firstLimit {
+      if state.kindsWithFirst.insert(request.kind).inserted { firsts.append(.request(request)) }
+    }
+    guard !firsts.isEmpty else { return }
+    do throws(Errno) {
+      try log.appendFirst(text(firsts))
+    } catch {
+      complain(error)
+      // Another one of their kind may have more luck.
+      state.kindsWithFirst.subtract(kinds(of: firsts))
     }
   }
 
-  /// Runs of records that differ in their time alone, with their lengths.
-  private func repeats(_ records: [AuditRing.Taken]) -> [(AuditRing.Taken, Int)] {
-    var runs: [(AuditRing.Taken, Int)] = []
-    for record in records {
-      if let last = runs.last, last.0.isRepeated(by: record) {
-        runs[runs.count - 1].1 += 1
-      } else {
-        runs.append((record, 1))
-      }
+  private func kinds(of entries: [AuditEntry]) -> [AuditedKind] {
+    entries.compactMap { entry in
+      guard case .request(let request) = entry else { return nil }
+      return request.kind
     }
-    return runs
   }
 
-  private func line(_ record: AuditRing.Taken, _ count: Int) -> [UInt8] {
-    var object = FlatObjectWriter()
-    object.add("time", record.time.formatted)
-    object.add("pid", Int(record.process))
-    object.add("uid", Int(record.uid))
-    object.add("command", record.command)
-    object.add("operation", record.operation.name.utf8)
-    object.add("path", record.path)
-    if !record.secondPath.isEmpty { object.add("path2", record.secondPath) }
-    object.add("result", Errno(record.code).symbol.utf8)
-    object.add("rule", record.rule.utf8)
-    if count > 1 { object.add("count", count) }
-    return object.line + [UInt8(ascii: "\n")]
+  private func text(_ entries: [AuditEntry]) -> [UInt8] {
+    entries.flatMap { $0.line + [UInt8(ascii: "\n")] }
   }
 
-  private func lossLine(_ lost: Int) -> [UInt8] {
-    var object = FlatObjectWriter()
-    object.add("time", WallTime.now.formatted)
-    object.add("lost", lost)
-    return object.line + [UInt8(ascii: "\n")]
+  private func complain(_ error: Errno) {
+    DaemonProcess.complain("sandboxfs-view: cannot write the audit log: \(error.message)")
+  }
+
+  // MARK: The system's log
+
+  private func send(_ messages: [(record: AuditRing.Taken, count: Int)]) {
+    for message in messages {
+      systemLog.send(
+        SystemLogMessage(
+          identifier: identifier, request: AuditedRequest(message.record), count: message.count))
+    }
   }
 }
 
-extension AuditRing.Taken {
-  fileprivate func isRepeated(by other: AuditRing.Taken) -> Bool {
-    process == other.process && uid == other.uid && operation == other.operation
-      && code == other.code && rule == other.rule && path == other.path
-      && secondPath == other.secondPath && command == other.command
+extension AuditDigest.Line {
+  /// How many requests it tells of.
+  fileprivate var count: Int {
+    switch self {
+    case .record(let record): record.count
+    case .more(_, let count), .lost(let count): count
+    }
+  }
+}
+
+extension AuditEntry {
+  fileprivate init(_ record: AuditRing.Taken) { self = .request(AuditedRequest(record)) }
+
+  fileprivate init(_ line: AuditDigest.Line, now: String) {
+    self =
+      switch line {
+      case .record(let record): .init(record)
+      case .more(let kind, let count): .more(time: now, kind: AuditedKind(kind), count: count)
+      case .lost(let count): .lost(time: now, count: count)
+      }
+  }
+}
+
+extension AuditedKind {
+  fileprivate init(_ kind: AuditKind) {
+    self.init(
+      uid: Int(kind.uid), operation: kind.operation.name, result: Errno(kind.code).symbol,
+      rule: Array(kind.rule.utf8))
+  }
+}
+
+extension AuditedRequest {
+  fileprivate init(_ record: AuditRing.Taken) {
+    self.init(
+      time: String(decoding: record.time.formatted, as: UTF8.self), process: Int(record.process),
+      command: record.command, kind: AuditedKind(record.kind), path: record.path,
+      secondPath: record.secondPath.isEmpty ? nil : record.secondPath, count: record.count)
   }
 }

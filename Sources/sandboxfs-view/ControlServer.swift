@@ -1,24 +1,31 @@
 // The container's socket: one JSON object a line, from root or the store's owner only.
 //
-// It is served by one thread, one client at a time and each for a short time: it serves people, and
-// no request of the kernel's waits for it.
+// Each client has a thread and a short time, and there may be only so many of them at once: one
+// that is slow, silent or never reads keeps nobody waiting but itself. No request of the kernel's
+// waits for any of them.
 import Containers
 import LinuxKit
 import Synchronization
 
 final class ControlServer: Sendable {
   private static let lineLimit = 65_536
-  private static let patienceMilliseconds: CInt = 2000
+  private static let patienceMilliseconds: Int64 = 2000
+  /// Those that come when so many are served wait in the socket's queue.
+  private static let clientLimit = 32
 
   private let listener: UnixListener
   private let termination: Descriptor
   private let configuration: ViewConfiguration
   private let device: MountedDevice
   private let live: LivePolicy
+  private let systemLog: SystemLog
+  private let clientCount = Atomic<Int>(0)
+  /// Rung when a client's thread ends.
+  private let departure = Doorbell()
 
   init(
     _ container: borrowing Descriptor, _ configuration: ViewConfiguration,
-    _ live: LivePolicy, termination: consuming Descriptor
+    _ live: LivePolicy, _ systemLog: SystemLog, termination: consuming Descriptor
   ) throws(StartError) {
     do throws(Errno) {
       listener = try UnixListener(ContainerLayout.control, in: container)
@@ -29,9 +36,10 @@ final class ControlServer: Sendable {
     self.termination = termination
     self.configuration = configuration
     self.live = live
+    self.systemLog = systemLog
   }
 
-  /// Serves on a thread of its own for as long as the process lives.
+  /// Serves on threads of its own for as long as the process lives.
   func start() throws(Errno) {
     try DaemonProcess.startThread { self.run() }
   }
@@ -41,7 +49,7 @@ final class ControlServer: Sendable {
       let ready = try? DaemonProcess.waitForEither(listener.descriptor, termination)
       guard let ready else { return }
       if ready.second { return unmount() }
-      if ready.first { serveOne() }
+      if ready.first { acceptOne() }
     }
   }
 
@@ -50,16 +58,48 @@ final class ControlServer: Sendable {
     device.detach(from: configuration.target)
   }
 
-  private func serveOne() {
-    guard
-      let connection = try? listener.accept(
-        timeoutMilliseconds: ControlServer.patienceMilliseconds),
-      let line = try? connection.readLine(
-        limit: ControlServer.lineLimit,
-        ClientPatience(milliseconds: Int64(ControlServer.patienceMilliseconds)))
-    else { return }
-    // A client that is gone has lost its answer and nothing else.
-    try? connection.writeAll(answer(to: line, connection))
+  private func acceptOne() {
+    while clientCount.load(ordering: .acquiring) >= ControlServer.clientLimit { departure.wait() }
+    let connection: Descriptor?
+    do throws(Errno) {
+      connection = try listener.accept()
+    } catch {
+      // Where no descriptor is free, whoever waits goes on waiting, and we do not turn in circles.
+      if error != .wouldBlock { Pause.microseconds(10_000) }
+      return
+    }
+    guard let client = connection?.release() else { return }
+    clientCount.add(1, ordering: .relaxed)
+    do throws(Errno) {
+      try DaemonProcess.startThread {
+        self.serve(Descriptor(owning: client))
+        self.clientCount.subtract(1, ordering: .releasing)
+        self.departure.ring()
+      }
+    } catch {
+      _ = Descriptor(owning: client)
+      clientCount.subtract(1, ordering: .relaxed)
+    }
+  }
+
+  private func serve(_ connection: consuming Descriptor) {
+    let patience = ClientPatience(milliseconds: ControlServer.patienceMilliseconds)
+    let answer: [UInt8]
+    do throws(Errno) {
+      // Who hangs up has nothing to hear.
+      guard let line = try connection.readLine(limit: ControlServer.lineLimit, patience) else {
+        return
+      }
+      answer = self.answer(to: line, connection)
+    } catch {
+      answer = ControlAnswer.refusal(
+        error == .messageTooLong
+          ? "expected a line of at most \(ControlServer.lineLimit) bytes"
+          : "expected a line within \(ControlServer.patienceMilliseconds / 1000) seconds")
+    }
+    // A client that is gone, or that does not read, has lost its answer and nothing else.
+    try? connection.sendAll(
+      answer, ClientPatience(milliseconds: ControlServer.patienceMilliseconds))
   }
 
   private func answer(to line: [UInt8], _ connection: borrowing Descriptor) -> [UInt8] {
@@ -81,6 +121,7 @@ final class ControlServer: Sendable {
     object.add("target", configuration.target)
     object.add("transport", configuration.transport == .kernel ? "kernel".utf8 : "fusermount".utf8)
     object.add("requests", live.requestCount)
+    object.add("unsent", systemLog.droppedCount)
     return object.line + [UInt8(ascii: "\n")]
   }
 }

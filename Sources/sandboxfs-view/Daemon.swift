@@ -22,14 +22,16 @@ final class Daemon {
     lock = try Daemon.lock(startup.container)
     let policy = try Daemon.policy(configuration)
     let termination = try Daemon.blockSignals()
+    let log = try Daemon.log(startup.container)
     let fileSystem = try Daemon.open(startup.container, configuration, policy)
     DaemonProcess.leaveSession()
     session = try Daemon.mount(fileSystem, configuration)
     notifier = Notifier(session)
+    let systemLog = try Daemon.systemLog()
     control = try ControlServer(
       startup.container, configuration, LivePolicy(fileSystem, session, notifier, configuration),
-      termination: termination)
-    audit = AuditWriter(fileSystem.audit, try Daemon.log(startup.container))
+      systemLog, termination: termination)
+    audit = try Daemon.writer(fileSystem.audit, log, systemLog, configuration.identifier)
     self.startup = startup
     // At least four, for what waits for the disk must not stop the rest.
     loopThreads = UInt32(max(4, DaemonProcess.processorCount))
@@ -45,17 +47,41 @@ final class Daemon {
       try session.serve(threads: loopThreads, idle: loopThreads)
     } catch {
       DaemonProcess.complain("sandboxfs-view: the connection has failed: \(error.message)")
-      audit.flush()
+      audit.finish()
       DaemonProcess.exit(1)
     }
-    audit.flush()
+    audit.finish()
   }
 
   private static func log(_ container: borrowing Descriptor) throws(StartError) -> AuditLogFile {
+    let log: AuditLogFile
+    let defect: String?
     do throws(Errno) {
-      return try AuditLogFile(container)
+      log = try AuditLogFile(container)
+      defect = try log.defect()
     } catch {
       throw StartError("cannot open the audit log", error)
+    }
+    // Nothing would be noted of what is refused.
+    if let defect { throw StartError(defect) }
+    return log
+  }
+
+  private static func writer(
+    _ ring: AuditRing, _ log: AuditLogFile, _ systemLog: SystemLog, _ identifier: [UInt8]
+  ) throws(StartError) -> AuditWriter {
+    do throws(Errno) {
+      return try AuditWriter(ring, log, systemLog, identifier: identifier)
+    } catch {
+      throw StartError("cannot read the audit log", error)
+    }
+  }
+
+  private static func systemLog() throws(StartError) -> SystemLog {
+    do throws(Errno) {
+      return try SystemLog()
+    } catch {
+      throw StartError("cannot make a socket for the system's log", error)
     }
   }
 

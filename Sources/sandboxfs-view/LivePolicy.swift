@@ -19,6 +19,7 @@ final class LivePolicy: Sendable {
   private let notifier: Notifier
   private let identifier: [UInt8]
   private let bundleName: [UInt8]
+  private let turn = Mutex(())
   /// Policies that requests under way may still use.
   ///
   /// Emptied when none is.
@@ -53,7 +54,8 @@ final class LivePolicy: Sendable {
       return ControlAnswer.refusal(
         "the configuration is of another version or of another container")
     }
-    return set(configuration.layers)
+    // One change after the other; no request of the kernel's waits for its turn.
+    return turn.withLock { _ in set(configuration.layers) }
   }
 
   private func set(_ layers: [ProfileSource]) -> [UInt8] {

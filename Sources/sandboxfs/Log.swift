@@ -19,9 +19,9 @@ let logSubcommand = Subcommand(
     name: "log", summary: "Shows what an app was refused, and by which rule.",
     examples: ["sandboxfs log com.example.Notes", "sandboxfs log -f --since 1h com.example.Notes"],
     discussion: [
-      "The oldest comes first. What came several times in a row is one line with its count. The "
-        + "log is kept when the view is unmounted; of a long one the oldest part goes. 'sandboxfs "
-        + "policy explain' says why, and what would allow it."
+      "The oldest comes first. What came several times at once is one line with its count. The "
+        + "log is kept when the view is unmounted; of a long one the oldest part goes, but for the "
+        + "first line of each kind. 'sandboxfs policy explain' says why, and what would allow it."
     ],
     positionals: [Positional("APP", .app)], options: [follow, json, since],
     exitStatuses: plainStatuses)
@@ -77,6 +77,10 @@ private struct LogPrinter {
     switch entry {
     case .lost(let time, let count):
       table.add(time.shown, "lost", "", "\(count)", "", "", "more than could be noted")
+    case .more(let time, let kind, let count):
+      table.add(
+        time.shown, kind.operation.shown, kind.result.shown, "\(count)", "",
+        kind.rule.printable, "more of this kind")
     case .request(let request):
       let paths = [request.path] + (request.secondPath.map { [$0] } ?? [])
       table.add(

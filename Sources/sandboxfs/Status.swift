@@ -31,7 +31,7 @@ let statusSubcommand = Subcommand(
   } else if views.isEmpty {
     try Output.write("no view\(wanted.isEmpty ? "" : " of what was named") is mounted\n")
   } else {
-    try Output.write(table(views).text)
+    try Output.write(table(views).text + remarks(views))
   }
   return views.allSatisfy { $0.health == .answering } ? 0 : 1
 }
@@ -46,6 +46,18 @@ private func table(_ views: [ViewReport]) -> Table {
   return table
 }
 
+/// What the system's log has missed, a line for each app of which it has.
+private func remarks(_ views: [ViewReport]) -> String {
+  var told: Set<[UInt8]> = []
+  return views.map { view in
+    guard let count = view.unsentCount, count > 0, told.insert(view.identifier).inserted else {
+      return ""
+    }
+    return "note: the system's log did not take \(count) messages about refusals of "
+      + "\(view.identifier.printable); its own log has them\n"
+  }.joined()
+}
+
 private func object(_ view: ViewReport) -> JSON {
   .object([
     ("identifier", .string(view.identifier.printable)),
@@ -55,5 +67,6 @@ private func object(_ view: ViewReport) -> JSON {
     ("daemon", view.daemon.map { .integer(Int64($0)) } ?? .null),
     ("bundle", .text(view.bundleTarget?.printable)),
     ("state", .string(view.health.rawValue)),
+    ("unsentMessages", view.unsentCount.map { .integer(Int64($0)) } ?? .null),
   ])
 }

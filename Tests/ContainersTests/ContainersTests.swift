@@ -77,10 +77,24 @@ private let sample = ViewConfiguration(
     #expect(request.count == 1 && request.command == [])
   }
 
+  @Test("What is written is what is read, of each sort")
+  func roundTrip() {
+    let kind = AuditedKind(uid: 3, operation: "read", result: "EACCES", rule: [1, 0xFF])
+    let entries: [AuditEntry] = [
+      .lost(time: "t", count: 4), .more(time: "t", kind: kind, count: 5),
+      .request(AuditedRequest(time: "t", process: 1, command: [2], kind: kind, path: [3])),
+      .request(
+        AuditedRequest(
+          time: "t", process: 1, command: [2], kind: kind, path: [3], secondPath: [4], count: 2)),
+    ]
+    for entry in entries { #expect(AuditEntry(line: entry.line) == entry) }
+  }
+
   @Test(
     "What is no line of the log is none",
     arguments: [
       "", "{}", "{\"time\":\"now\"}", "{\"lost\":3}", "{\"time\":\"t\",\"lost\":\"many\"}",
+      "{\"time\":\"t\",\"more\":3}", "{\"time\":\"t\",\"more\":3,\"operation\":\"read\"}",
       "{\"time\":\"t\",\"operation\":\"read\",\"path\":\"\\u20ac\",\"result\":\"EPERM\"}",
     ])
   func others(_ line: String) {

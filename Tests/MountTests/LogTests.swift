@@ -96,8 +96,92 @@ struct LogTests {
         23304
         log
         log.1
+        log.first
         removed com.example.Notes
         the follower: 0
+
+        """)
+  }
+
+  @Test("that is no file of the container's own is neither written nor read, and nothing mounts")
+  func defects() throws {
+    let said = try shell(
+      #"""
+      attempt() {
+        sandboxfs mount $APP view; echo "mount: $?"
+        sandboxfs log $APP; echo "log: $?"
+        rm -rf $C/log
+      }
+      mkdir $C/log; attempt
+      ln -s $PLACE/elsewhere $C/log; attempt
+      mkfifo $C/log; attempt
+      touch $C/log; chown 12345 $C/log; attempt
+      echo other > other; ln other $C/log; attempt
+      cat other; ls elsewhere
+      sandboxfs mount $APP view && mkdir view/a 2> /dev/null
+      eventually test -e $C/log.first
+      mv $C/log aside; ln -s $PLACE/elsewhere $C/log
+      mkdir view/b 2> /dev/null
+      sandboxfs unmount view; ls elsewhere
+      """#)
+    let mount = "sandboxfs mount: the audit log 'log' in the container's directory"
+    let log = "sandboxfs log: the log of com.example.Notes:"
+    #expect(
+      said == """
+        \(mount) is a directory: move it away
+        mount: 1
+        \(log) what is in its place is no regular file: move it away
+        log: 1
+        \(mount) is a symbolic link: move it away
+        mount: 1
+        \(log) a symbolic link is in its place: move it away
+        log: 1
+        \(mount) is no regular file: move it away
+        mount: 1
+        \(log) what is in its place is no regular file: move it away
+        log: 1
+        \(mount) belongs to uid 12345 and not to uid 0, as the container does: move it away
+        mount: 1
+        log: 0
+        \(mount) has another name elsewhere: move it away
+        mount: 1
+        sandboxfs log: lines that can't be read were left out: 1
+        log: 0
+        other
+        ls: cannot access 'elsewhere': No such file or directory
+        ls: cannot access 'elsewhere': No such file or directory
+
+        """)
+  }
+
+  @Test("tells nothing of what -audit keeps silent, and what audit wants of what was allowed")
+  func audited() throws {
+    let said = try shell(
+      #"""
+      sandboxfs mount $APP view
+      mkdir view/Documents/loud view/Documents/silent; echo x > view/Documents/silent/f
+      printf '/Documents/loud audit\n/Documents/silent -write -audit\n' |
+        sandboxfs policy set $APP - > /dev/null
+      cd view/Documents/loud
+      echo text > a; cat a; chmod 600 a; mv a b; rm b
+      cd ../silent
+      echo y 2> /dev/null >> f || echo refused
+      rm f 2> /dev/null || echo refused
+      mkdir d 2> /dev/null || echo refused
+      cd "$PLACE"; sandboxfs unmount view
+      sandboxfs log $APP | sed 1d | \#(tidy) | sed -E 's/TIME *//; s/  [a-z]+\[PID\]//'
+      """#)
+    #expect(
+      said == """
+        text
+        refused
+        refused
+        refused
+        create  OK  1  ios.profile:3  /Documents/loud/a
+        read  OK  1  ios.profile:3  /Documents/loud/a
+        setattr  OK  1  ios.profile:3  /Documents/loud/a
+        rename  OK  1  ios.profile:3  /Documents/loud/a -> /Documents/loud/b
+        remove  OK  1  ios.profile:3  /Documents/loud/b
 
         """)
   }

@@ -18,10 +18,9 @@ int clinux_lock(int descriptor);
 /// on failure.
 int clinux_listen(const char *path);
 
-/// Accepts a connection whose reads and writes end after `timeout_ms`; says who is at the other
-/// end.
-/// -1 and errno on failure.
-int clinux_accept(int listener, int timeout_ms, uid_t *uid);
+/// Accepts a connection whose reads and writes never wait; says who is at the other end. -1 and
+/// errno on failure, EAGAIN where nobody waits.
+int clinux_accept(int listener, uid_t *uid);
 
 /// Blocks HUP, INT, TERM, PIPE and XFSZ for this thread and those that it starts; a signalfd of
 /// TERM.
@@ -45,3 +44,12 @@ int clinux_command_name(int *pid, char name[16]);
 
 /// The time as RFC 3339 in UTC with milliseconds, such as 2026-11-30T02:45:43.123Z; its length.
 int clinux_format_time(int64_t seconds, int64_t nanoseconds, char text[32]);
+
+/// The local time as RFC 3164 has it, such as "Nov 30 02:45:43"; its length.
+int clinux_format_syslog_time(int64_t seconds, char text[32]);
+
+/// A datagram socket that never waits. -1 and errno on failure.
+int clinux_datagram_socket(void);
+
+/// Sends a datagram to the socket at `path`. -1 and errno on failure, EAGAIN where it is full.
+int clinux_send_datagram(int socket, const char *path, const void *bytes, unsigned long count);
