@@ -94,7 +94,7 @@ let package = Package(
     tests("ArgumentsTests", ["Paths", "Arguments"]),
     tests("SealTests", ["PropertyLists", "Seal"]),
     tests("LinuxKitTests", ["LinuxKit"]),
-    tests("CryptoTests", ["LinuxKit", "Crypto"]),
+    tests("CryptoTests", ["LinuxKit", "Crypto", "TestSupport"]),
     tests(
       "StoreTests",
       [

@@ -56,7 +56,7 @@ public struct SHA1: ~Copyable {
 }
 
 /// A digest of some kind.
-private struct DigestContext: ~Copyable {
+struct DigestContext: ~Copyable {
   private let context: OpaquePointer
   private let byteCount: Int
 
@@ -84,5 +84,13 @@ private struct DigestContext: ~Copyable {
       precondition(done == 1 && again == 1, "a digest in memory cannot fail")
       count = byteCount
     }
+  }
+
+  static func digest(
+    _ kind: OpaquePointer?, byteCount: Int, of bytes: [UInt8]
+  ) throws(CryptoError) -> [UInt8] {
+    let context = try DigestContext(kind, byteCount: byteCount)
+    bytes.withUnsafeBytes { context.update($0) }
+    return context.finish()
   }
 }

@@ -232,9 +232,7 @@ public struct BundleInspection: Sendable {
       of: directory, called: shown, digests, nesting: nesting + 1, progress: nil)
     if inner.sealBytes == nil { changed.append(place) }
     let prefix = place + [UInt8(ascii: "/")]
-    changed += inner.changed.map { prefix + $0 }
-    missing += inner.missing.map { prefix + $0 }
-    added += inner.added.map { prefix + $0 }
+    note(inner, below: prefix)
     unsealed += inner.unsealed.map { prefix + $0 }
     code += inner.code.map { prefix + $0 }
     hasWeakDigests = hasWeakDigests || inner.hasWeakDigests
@@ -242,6 +240,16 @@ public struct BundleInspection: Sendable {
       File(path: prefix + file.path, standing: file.standing, digests: file.digests)
     }
   }
+
+  /// Takes over how another bundle, which lies in this one, differs from its seal.
+  mutating func note(_ inner: BundleInspection, below prefix: [UInt8]) {
+    changed = Self.sorted(changed + inner.changed.map { prefix + $0 })
+    missing = Self.sorted(missing + inner.missing.map { prefix + $0 })
+    added = Self.sorted(added + inner.added.map { prefix + $0 })
+  }
+
+  /// Takes over that something else at a path is not as it was.
+  mutating func noteChanged(_ path: [UInt8]) { changed = Self.sorted(changed + [path]) }
 
   private mutating func sort() {
     changed = Self.sorted(changed)
