@@ -94,6 +94,12 @@ void *clinux_thread_buffer(void) {
   return buffer;
 }
 
+int clinux_keeps_places(int descriptor) {
+  struct statfs status;
+  if (fstatfs(descriptor, &status) != 0) return -1;
+  return status.f_type == EXT4_SUPER_MAGIC || status.f_type == XFS_SUPER_MAGIC;
+}
+
 int clinux_is_on_overlay(int descriptor) {
   struct statfs status;
   if (fstatfs(descriptor, &status) != 0) return -1;

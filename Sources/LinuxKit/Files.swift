@@ -32,7 +32,16 @@ extension Descriptor {
   /// Opens the very inode of an O_PATH descriptor for listing.
   @inline(__always)
   public static func reopenDirectory(_ path: CInt) throws(Errno) -> Descriptor {
-    try reopen(path, O_RDONLY | O_DIRECTORY)
+    do throws(Errno) {
+      return Descriptor(
+        owning: try retrying {
+          clinux_openat(path, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        })
+    } catch {
+      // The name `.` takes permission to search, and listing does not.
+      guard error == .accessDenied else { throw error }
+      return try reopen(path, O_RDONLY | O_DIRECTORY)
+    }
   }
 
   /// Opens the very inode of an O_PATH descriptor for I/O.
@@ -198,6 +207,17 @@ public enum Attributes {
   /// Whether the file system that holds a descriptor is an overlay.
   public static func isOnOverlay(_ descriptor: CInt) -> Bool {
     clinux_is_on_overlay(descriptor) == 1
+  }
+
+  /// Whether a place in a listing means the same to another descriptor of the directory, whatever
+  /// is made, moved or removed meanwhile.
+  ///
+  /// Tried with ext4 and xfs. On btrfs a listing ends where the directory ended when it was opened,
+  /// so that one that is opened again and again never ends if its reader renames what it reads; on
+  /// tmpfs before Linux 6.6 a place is a count of entries; on an overlay it is the upper layer's
+  /// or that of a merged copy.
+  public static func keepsPlaces(_ descriptor: CInt) -> Bool {
+    clinux_keeps_places(descriptor) == 1
   }
 
   /// statvfs(3) of the file system that holds a descriptor.

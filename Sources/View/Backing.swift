@@ -15,6 +15,8 @@ struct Backing: ~Copyable {
   let isOnOverlay: Bool
   /// Whether the store keeps POSIX ACLs.
   let hasACL: Bool
+  /// Whether listings need no open directory: places in them mean the same to every descriptor.
+  let keepsPlaces: Bool
 
   private init(
     data: consuming Descriptor, orphans: consuming Descriptor, dataPath: CInt, bundlePath: CInt?,
@@ -22,6 +24,8 @@ struct Backing: ~Copyable {
   ) {
     hasACL = Backing.keepsACL(data)
     isOnOverlay = Attributes.isOnOverlay(data.rawValue)
+    keepsPlaces =
+      Attributes.keepsPlaces(data.rawValue) && bundlePath.map(Attributes.keepsPlaces) != false
     self.data = data
     self.orphans = orphans
     self.dataPath = dataPath

@@ -1,5 +1,5 @@
 // Records of one size in a run of address space: taken and given back by index, in chunks whose
-// memory returns to the system when their last record goes.
+// memory returns to the system when their last record goes and another chunk is empty too.
 //
 // The records are the arena's (primary). What this file keeps beside them, which slots are free, is
 // derived: `rebuild` computes it anew from the records' first words.
@@ -41,6 +41,11 @@ struct Slab {
   /// How many chunks have ever been used: primary, since a rebuild must know how far to look.
   private let chunkCount: UnsafeMutablePointer<UInt32>
   private var firstWithRoom = Slab.none
+  /// The last chunk whose last record went.
+  ///
+  /// It keeps its memory: a table with one record that comes and goes would ask the system each
+  /// time.
+  private var spare = Slab.none
 
   /// How many slots are in use.
   private(set) var liveCount = 0
@@ -113,7 +118,14 @@ struct Slab {
       chunk.pointee.nextWithRoom = firstWithRoom
       firstWithRoom = number
     }
-    if chunk.pointee.live == 0 { discard(number) }
+    if chunk.pointee.live == 0 { spare(number) }
+  }
+
+  /// Keeps the memory of an empty chunk, and returns that of the one that was kept before.
+  private mutating func spare(_ number: UInt32) {
+    let last = spare
+    spare = number
+    if last != Slab.none && last != number && chunks[Int(last)].live == 0 { discard(last) }
   }
 
   /// Returns the memory of a chunk without records.
@@ -139,6 +151,7 @@ struct Slab {
   /// Computes which slots are free from the records alone.
   mutating func rebuild() {
     firstWithRoom = Slab.none
+    spare = Slab.none
     liveCount = 0
     for number in (0..<chunkCount.pointee).reversed() {
       rebuild(number)

@@ -1,11 +1,16 @@
 // Listings: offsets are the backing's own, also where entries are hidden, so that a listing goes on
 // rightly whatever is removed meanwhile.
+//
+// Where those offsets mean the same to every descriptor of a directory, the kernel is told at its
+// first OPENDIR that none is needed: from then on it opens and closes directories by itself, and
+// what it has listed once costs no message. Handle 0 is such a directory.
 import FuseKit
 import LinuxKit
 import Policy
 
 extension ViewFileSystem {
   func openFolder(_ request: Request, _ node: NodeID, _ reply: consuming Reply) {
+    if backing.keepsPlaces { return reply.fail(.unsupported) }
     do throws(Errno) {
       let folder = try admit(request, .list, node)
       let index = folder.index
@@ -36,22 +41,16 @@ extension ViewFileSystem {
     _ reply: consuming Reply
   ) {
     do throws(Errno) {
-      let open = try handles.find(handle.rawValue)
-      let index = try nodes.index(of: node.rawValue)
-      let scratch = try ThreadScratch.current()
-      let ruling = nodes.ruling(of: index, scratch)
-      let verdict = ruling.decide(.list, .directory)
-      // That it is allowed was logged when it was opened, if it is to be.
-      if !verdict.isAllowed {
-        try require(verdict, by: ruling, Inquiry(request, .list, Subject(index)))
-      }
+      let folder = try admitListing(request, node, handle, offset)
+      let opened = try open(folder, handle)
+      let scratch = folder.scratch
       // The backing's entries in the first half of the buffer, the answer in the second.
       let half = ThreadScratch.dataByteCount / 2
       let room = min(count, half)
       var listing = Listing(
-        directory: index, descriptor: open.descriptor, ruling: ruling,
+        directory: folder.index, descriptor: opened.number, ruling: folder.ruling,
         withAttributes: withAttributes,
-        entries: scratch.data, capacity: min(max(room, 4096), 65_536),
+        entries: scratch.data, capacity: capacity(for: room, withAttributes),
         answer: DirectoryBuffer(scratch.data + half, capacity: room))
       do throws(Errno) {
         try fill(&listing, from: offset)
@@ -59,6 +58,68 @@ extension ViewFileSystem {
         // What is listed already is answered; the next request meets the error at once.
       }
       if !reply.listing(listing.answer) && withAttributes { undo(listing.answer) }
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  /// Asks for a part of a listing.
+  ///
+  /// That it is allowed is logged once: when it was opened, or else at its beginning.
+  private func admitListing(
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ offset: Int64
+  ) throws(Errno) -> Admitted {
+    if handle.rawValue == 0 && offset == 0 { return try admit(request, .list, node) }
+    let index = try nodes.index(of: node.rawValue)
+    let scratch = try ThreadScratch.current()
+    let ruling = nodes.ruling(of: index, scratch)
+    let verdict = ruling.decide(.list, .directory)
+    if !verdict.isAllowed {
+      try require(verdict, by: ruling, Inquiry(request, .list, Subject(index)))
+    }
+    return Admitted(index: index, ruling: ruling, scratch: scratch)
+  }
+
+  /// How much to read of the backing for an answer of `room` bytes: what is read too much is read
+  /// again by the next request.
+  ///
+  /// An entry takes four times as much with its attributes.
+  private func capacity(for room: Int, _ withAttributes: Bool) -> Int {
+    min(max(withAttributes ? room / 4 : room, 4096), 65_536)
+  }
+
+  /// A descriptor to list a directory by: its handle's, or one for this request alone.
+  private struct OpenFolder: ~Copyable {
+    private let own: Descriptor?
+    let number: CInt
+
+    init(_ number: CInt) {
+      own = nil
+      self.number = number
+    }
+
+    init(owning descriptor: consuming Descriptor) {
+      number = descriptor.rawValue
+      own = .some(consume descriptor)
+    }
+  }
+
+  private func open(_ folder: Admitted, _ handle: HandleID) throws(Errno) -> OpenFolder {
+    if handle.rawValue != 0 { return OpenFolder(try handles.find(handle.rawValue).descriptor) }
+    let path = try nodes.pin(folder.index, folder.scratch)
+    defer { nodes.unpin(folder.index) }
+    return OpenFolder(
+      owning: try nodes.withRoom { () throws(Errno) in try Descriptor.reopenDirectory(path) })
+  }
+
+  func synchronizeFolder(
+    _ request: Request, _ node: NodeID, _ handle: HandleID, _ dataOnly: Bool,
+    _ reply: consuming Reply
+  ) {
+    do throws(Errno) {
+      let opened = try open(try admit(request, .list, node), handle)
+      try FileIO.synchronize(opened.number, dataOnly: dataOnly)
+      reply.succeed()
     } catch {
       reply.fail(error)
     }

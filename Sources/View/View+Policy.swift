@@ -21,7 +21,7 @@ extension ViewFileSystem {
   public struct PolicyChange: Sendable {
     /// What is open and would not be any more.
     public let kept: [KeptAccess]
-    /// Whether names may have appeared or gone.
+    /// Whether names may have appeared or gone, or listings that the kernel keeps may be refused.
     public let changesNames: Bool
     /// Whether what may be executed besides bundles has changed, which a mount decides for its
     /// life.
@@ -35,7 +35,8 @@ extension ViewFileSystem {
     let old = nodes.replacePolicy(engine)
     return PolicyChange(
       kept: keptAccess(),
-      changesNames: old.engine.hidesNames || engine.hidesNames,
+      // Where no directory is opened, the rule about a listing is asked only when it is read.
+      changesNames: old.engine.hidesNames || engine.hidesNames || backing.keepsPlaces,
       changesExecution: old.engine.executesBesidesBundles != engine.executesBesidesBundles,
       old: old)
   }

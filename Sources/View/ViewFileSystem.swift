@@ -269,7 +269,7 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     _ request: Request, _ node: NodeID, _ handle: HandleID, _ dataOnly: Bool,
     _ reply: consuming Reply
   ) {
-    synchronizeFile(handle, dataOnly, reply)
+    synchronizeFolder(request, node, handle, dataOnly, reply)
   }
 }
 

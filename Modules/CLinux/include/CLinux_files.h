@@ -67,5 +67,9 @@ void clinux_descriptor_path(int descriptor, char path[CLINUX_DESCRIPTOR_PATH_SIZ
 #define CLINUX_THREAD_BUFFER_SIZE ((1 << 20) + 8192 + 16384)
 void *clinux_thread_buffer(void);
 
+/// Whether the file system that holds a descriptor is one whose places in listings hold for every
+/// descriptor of a directory. 1, 0, or -1 and errno.
+int clinux_keeps_places(int descriptor);
+
 /// Whether the file system that holds a descriptor is an overlay. 1, 0, or -1 and errno.
 int clinux_is_on_overlay(int descriptor);
