@@ -44,6 +44,9 @@ let package = Package(
       name: "CMount", path: "Modules/CMount", pkgConfig: "mount",
       providers: [.apt(["libmount-dev"])]),
     .systemLibrary(
+      name: "CSeccomp", path: "Modules/CSeccomp", pkgConfig: "libseccomp",
+      providers: [.apt(["libseccomp-dev"])]),
+    .systemLibrary(
       name: "CArchive", path: "Modules/CArchive", pkgConfig: "libarchive",
       providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(
@@ -70,7 +73,8 @@ let package = Package(
       ]),
     edge("View", ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto"]),
     edge("Mounting", ["Paths", "Containers", "LinuxKit", "Store", "CMount"]),
-    edge("Launch", ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting"]),
+    edge(
+      "Launch", ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting", "CSeccomp"]),
 
     program(
       "sandboxfs",

@@ -4,7 +4,8 @@
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # What it takes to build sandboxfs.
-build_packages=(libarchive-dev libfuse3-dev libmount-dev libssl-dev pkg-config)
+build_packages=(libarchive-dev libfuse3-dev libmount-dev libseccomp-dev libssl-dev
+  pkg-config)
 
 # What sandboxfs itself calls.
 runtime_packages=(fuse3 bubblewrap)

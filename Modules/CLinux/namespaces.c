@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -206,6 +207,10 @@ static void run_child(struct launch *launch) {
   if (result == 0) result = setsid() < 0 ? -1 : 0;
   // A new session keyring, without the caller's keys; kernels without keyrings have none to hide.
   syscall(SYS_keyctl, 1 /* KEYCTL_JOIN_SESSION_KEYRING */, NULL);
+  // One byte says to the kernel what zero does not: that no helper of the host's, root as it may
+  // be, is to look at a process that crashed.
+  struct rlimit core = {1, 1};
+  if (result == 0) result = setrlimit(RLIMIT_CORE, &core);
   for (; result == 0 && failure.step < launch->step_count; failure.step++)
     if ((result = take(&launch->steps[failure.step])) != 0) break;
   // A change of uid has forgotten the death signal, so it is asked for last.

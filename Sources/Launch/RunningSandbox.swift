@@ -13,7 +13,8 @@ struct RunningSandbox: ~Copyable {
     let gate = try prepared(openGate)
     let contents = try prepared { () throws(Errno) in
       let options = Array(sandbox.options.joined(separator: [0]) + [0])
-      return try MemoryFiles([options] + sandbox.files.map(\.content))
+      let filter = try SystemCallFilter.program(of: sandbox.systemCallRules)
+      return try MemoryFiles([options, filter] + sandbox.files.map(\.content))
     }
     // In the order of `BubblewrapDescriptor`.
     let ends = [report.writing?.rawValue ?? -1, gate.reading.rawValue]

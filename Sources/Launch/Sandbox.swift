@@ -75,6 +75,11 @@ extension Sandbox {
 }
 
 extension Sandbox {
+  /// The system calls that it is refused.
+  var systemCallRules: [SystemCallRule] {
+    SystemCallRules.all(allowsUserNamespaces: allowsUserNamespaces)
+  }
+
   /// Where commands are looked for.
   var searchPath: [UInt8] {
     let prefix = bytes("PATH=")
@@ -191,8 +196,10 @@ enum BubblewrapDescriptor {
   static let status = 4
   /// What it waits for when all is set up, before it starts the app.
   static let gate = 5
+  /// The filter of system calls.
+  static let filter = 6
   /// The first of the files that exist only inside.
-  static let firstFile = 6
+  static let firstFile = 7
 }
 
 extension Sandbox {
@@ -211,7 +218,7 @@ extension Sandbox {
     words("--unshare-user") + (allowsUserNamespaces ? [] : words("--disable-userns"))
       + words("--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup --unshare-net")
       + words("--uid \(uid) --gid \(gid) --hostname app --cap-drop ALL")
-      + words("--die-with-parent --new-session")
+      + words("--die-with-parent --new-session --seccomp \(BubblewrapDescriptor.filter)")
       + words("--json-status-fd \(BubblewrapDescriptor.status)")
       + words("--block-fd \(BubblewrapDescriptor.gate)")
   }

@@ -51,9 +51,14 @@ extension Descriptor {
   public static func memory(holding bytes: [UInt8]) throws(Errno) -> Descriptor {
     let file = Descriptor(owning: try retrying { memfd_create("sandboxfs", UInt32(MFD_CLOEXEC)) })
     try file.writeAll(bytes)
-    let raw = file.rawValue
-    _ = try retrying { lseek(raw, 0, SEEK_SET) }
+    try file.rewind()
     return file
+  }
+
+  /// Stands at the beginning again.
+  public borrowing func rewind() throws(Errno) {
+    let raw = rawValue
+    _ = try retrying { lseek(raw, 0, SEEK_SET) }
   }
 
   /// A file without a name that takes at most so many bytes: a write beyond them fails.

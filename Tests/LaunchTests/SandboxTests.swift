@@ -86,7 +86,7 @@ struct SandboxTests {
       plain.options.map(text).joined(separator: " ") == """
         --unshare-user --disable-userns --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup \
         --unshare-net --uid 1879048192 --gid 1879048193 --hostname app --cap-drop ALL \
-        --die-with-parent --new-session --json-status-fd 4 --block-fd 5 \
+        --die-with-parent --new-session --seccomp 6 --json-status-fd 4 --block-fd 5 \
         --ro-bind /usr /usr --symlink usr/bin /bin --ro-bind /lib64 /lib64 \
         --ro-bind-try /etc/alternatives /etc/alternatives \
         --ro-bind-try /etc/ca-certificates /etc/ca-certificates \
@@ -105,8 +105,8 @@ struct SandboxTests {
         --ro-bind-try /etc/ssl/certs /etc/ssl/certs \
         --ro-bind-try /etc/ssl/openssl.cnf /etc/ssl/openssl.cnf \
         --ro-bind-try /etc/timezone /etc/timezone --symlink /proc/self/mounts /etc/mtab \
-        --perms 0444 --file 6 /etc/passwd --perms 0444 --file 7 /etc/group \
-        --perms 0444 --file 8 /etc/hosts --perms 0444 --file 9 /etc/GNUstep/GNUstep.conf \
+        --perms 0444 --file 7 /etc/passwd --perms 0444 --file 8 /etc/group \
+        --perms 0444 --file 9 /etc/hosts --perms 0444 --file 10 /etc/GNUstep/GNUstep.conf \
         --proc /proc --dev-bind /stage/dev /dev --bind /stage/home /home/app \
         --symlink /home/app/tmp /tmp --symlink /home/app/tmp /var/tmp \
         --remount-ro / --chdir /home/app
@@ -135,7 +135,7 @@ struct SandboxTests {
           adding: [.noExec, .noSetID, .noDevices, .readOnly])))
     let added = shown.options.map(text).filter { !plain.options.map(text).contains($0) }
     #expect(
-      added == ["0400", "10", "/etc/Xauthority"])
+      added == ["0400", "11", "/etc/Xauthority"])
   }
 
   @Test("user namespaces inside are refused unless they are allowed")

@@ -21,6 +21,13 @@ struct RunHostileTests {
       }
     }
 
+    /// What came of those whose names begin so, by the rest of the name.
+    func table(_ prefix: String) -> [String: String] {
+      let chosen = outcomes.filter { $0.name.hasPrefix(prefix) }
+      return Dictionary(
+        chosen.map { (String($0.name.dropFirst(prefix.count)), $0.result) }, uniquingKeysWith: +)
+    }
+
     /// Those that were not refused.
     var done: Set<String> { Set(outcomes.filter { $0.result == "done" }.map(\.name)) }
 
@@ -44,7 +51,9 @@ struct RunHostileTests {
       #expect(attempts.results("code: map") == ["EPERM"])
       #expect(attempts.results("code: protect") == ["EACCES"])
       #expect(attempts.results("path") == ["ENOENT"])
-      #expect(attempts.results("door: user namespace") == ["ENOSPC"])
+      #expect(attempts.results("door: user namespace") == ["EPERM"])
+      let calls = Self.namespaceCalls.merging(Self.calls) { $1 }
+      #expect(attempts.table("call: ") == calls)
     }
   }
 
@@ -59,12 +68,39 @@ struct RunHostileTests {
       #expect(
         attempts.done == [
           "becoming root", "code: the bundle's own", "door: chroot", "door: fsopen",
-          "door: mount tmpfs", "door: open_tree",
+          "door: mount tmpfs", "door: open_tree", "call: clone", "call: clone3",
         ])
       #expect(attempts.results("bundle: ").isSubset(of: Self.bundleRefusals))
       #expect(attempts.results("code: map") == ["EPERM"])
+      let calls = attempts.table("call: ").filter { Self.namespaceCalls[$0.key] == nil }
+      #expect(calls == Self.calls)
     }
   }
+
+  /// What the filter of system calls refuses, with which errno.
+  private static let calls: [String: String] = {
+    var calls = [
+      "vsock": "EAFNOSUPPORT", "vsock with high bits": "EAFNOSUPPORT",
+      "packet socket": "EAFNOSUPPORT", "kernel crypto": "EAFNOSUPPORT",
+      "bluetooth": "EAFNOSUPPORT",
+    ]
+    for name in [
+      "TIOCSTI", "TIOCSTI with high bits", "TIOCLINUX", "TIOCSETD", "ptrace attach",
+      "ptrace seize", "process_vm_readv", "pidfd_getfd", "keyctl", "add_key", "request_key",
+      "personality", "bpf", "perf_event_open", "userfaultfd", "io_uring_setup",
+      "open_by_handle_at", "syslog", "init_module", "reboot",
+    ] {
+      calls[name] = "EPERM"
+    }
+    #if arch(x86_64)
+      calls["x32"] = "SIGSYS"
+      calls["i386"] = "SIGSYS"
+    #endif
+    return calls
+  }()
+
+  /// What it refuses besides, unless user namespaces are allowed.
+  private static let namespaceCalls = ["clone": "EPERM", "clone3": "ENOSYS", "setns": "EPERM"]
 
   /// ETXTBSY: the program runs; EBUSY, EXDEV: the bundle is a mount; EINVAL: it is a locked one.
   private static let bundleRefusals: Set = [

@@ -13,15 +13,20 @@
 #include <grp.h>
 #include <linux/mount.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -234,15 +239,12 @@ static void try_doors(int is_root) {
   report("door: fsopen", (int)syscall(SYS_fsopen, "tmpfs", 0));
   report("door: open_tree", (int)syscall(SYS_open_tree, AT_FDCWD, "/usr", OPEN_TREE_CLONE));
   report("door: chroot", chroot("/usr"));
-  report("door: open by handle", open_by_handle());
   report("door: setuid", is_root ? -1 : setuid(0));
   gid_t group = 0;
   report("door: setgroups", setgroups(1, &group));
   report("door: join first process", join("/proc/1/ns/mnt"));
   report("door: user namespace", unshare(CLONE_NEWUSER));
   report("door: set host name", sethostname("evil", 4));
-  report("door: session keyring",
-         (int)syscall(SYS_keyctl, 10 /* SEARCH */, -3 /* session */, "user", "sandboxfs-test", 0));
   report("door: abstract socket", connect_abstract("sandboxfs-test"));
   report("door: sysrq", opened("/proc/sysrq-trigger", O_WRONLY));
   report("door: sysctl", opened("/proc/sys/kernel/core_pattern", O_WRONLY));
@@ -250,6 +252,94 @@ static void try_doors(int is_root) {
   report("door: /dev/fuse", opened("/dev/fuse", O_RDWR));
   report("door: /dev/kmsg", opened("/dev/kmsg", O_RDWR));
   report("door: /sys", opened("/sys", O_RDONLY));
+}
+
+// MARK: What the filter of system calls refuses
+
+static int own_socket(int family, int type) {
+  int made = socket(family, type, 0);
+  if (made >= 0) close(made);
+  return made;
+}
+
+static int read_memory(pid_t process) {
+  char byte;
+  struct iovec here = {&byte, 1}, there = {(void *)read_memory, 1};
+  return (int)process_vm_readv(process, &here, 1, &there, 1, 0);
+}
+
+static int new_process(unsigned long flags) {
+  long child = syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL);
+  if (child == 0) _exit(0);
+  if (child > 0) waitpid((pid_t)child, NULL, 0);
+  return (int)child;
+}
+
+static int new_process_by_structure(void) {
+  unsigned long arguments[11] = {CLONE_NEWUSER, 0, 0, 0, SIGCHLD};
+  long child = syscall(SYS_clone3, arguments, sizeof arguments);
+  if (child == 0) _exit(0);
+  if (child > 0) waitpid((pid_t)child, NULL, 0);
+  return (int)child;
+}
+
+// By what numbers other architectures call; each in a child, which it may kill.
+static void call_as_another(const char *name, void (*call)(void)) {
+  pid_t child = fork();
+  if (child == 0) {
+    call();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  printf("%s: %s\n", name,
+         WIFSIGNALED(status) ? WTERMSIG(status) == SIGSYS ? "SIGSYS" : "another signal" : "done");
+}
+
+#ifdef __x86_64__
+static void call_x32(void) { syscall(0x40000000 | SYS_getpid); }
+
+static void call_i386(void) {
+  long result;
+  __asm__ volatile("int $0x80" : "=a"(result) : "a"(20L /* getpid */) : "memory");
+}
+#endif
+
+static void try_system_calls(void) {
+  char bytes[512] = {0};
+  unsigned long high = 1ul << 32;
+  report("call: TIOCSTI", (int)syscall(SYS_ioctl, 0, TIOCSTI, "x"));
+  report("call: TIOCSTI with high bits", (int)syscall(SYS_ioctl, 0, TIOCSTI | high, "x"));
+  report("call: TIOCLINUX", ioctl(0, TIOCLINUX, bytes));
+  report("call: TIOCSETD", ioctl(0, TIOCSETD, bytes));
+  report("call: ptrace attach", (int)ptrace(PTRACE_ATTACH, getppid(), 0, 0));
+  report("call: ptrace seize", (int)ptrace(PTRACE_SEIZE, getppid(), 0, 0));
+  report("call: process_vm_readv", read_memory(getppid()));
+  report("call: pidfd_getfd", (int)syscall(SYS_pidfd_getfd, -1, 0, 0));
+  report("call: keyctl", (int)syscall(SYS_keyctl, 10 /* SEARCH */, -3, "user", "sandboxfs-test", 0));
+  report("call: add_key", (int)syscall(SYS_add_key, "user", "x", "y", 1, -3));
+  report("call: request_key", (int)syscall(SYS_request_key, "user", "sandboxfs-test", NULL, -3));
+  report("call: clone", new_process(CLONE_NEWUSER));
+  report("call: clone3", new_process_by_structure());
+  report("call: setns", setns(-1, CLONE_NEWUSER));
+  report("call: personality", personality(READ_IMPLIES_EXEC) < 0 ? -1 : 0);
+  report("call: bpf", (int)syscall(SYS_bpf, 0, bytes, sizeof bytes));
+  report("call: perf_event_open", (int)syscall(SYS_perf_event_open, bytes, 0, -1, -1, 0));
+  report("call: userfaultfd", (int)syscall(SYS_userfaultfd, 0));
+  report("call: io_uring_setup", (int)syscall(SYS_io_uring_setup, 4, bytes));
+  report("call: open_by_handle_at", open_by_handle());
+  report("call: syslog", (int)syscall(SYS_syslog, 3, bytes, sizeof bytes));
+  report("call: init_module", (int)syscall(SYS_init_module, bytes, 1, ""));
+  report("call: reboot", (int)syscall(SYS_reboot, 0, 0, 0, NULL));
+  report("call: vsock", own_socket(AF_VSOCK, SOCK_STREAM));
+  report("call: vsock with high bits", (int)syscall(SYS_socket, AF_VSOCK | high, SOCK_STREAM, 0));
+  report("call: packet socket", own_socket(AF_PACKET, SOCK_RAW));
+  report("call: kernel crypto", own_socket(AF_ALG, SOCK_SEQPACKET));
+  report("call: bluetooth", own_socket(AF_BLUETOOTH, SOCK_RAW));
+#ifdef __x86_64__
+  call_as_another("call: x32", call_x32);
+  call_as_another("call: i386", call_i386);
+#endif
 }
 
 // MARK: Traces of the other app
@@ -355,6 +445,7 @@ int main(int count, char *arguments[]) {
   walk("/", 0);
   look_at_processes();
   for (int index = 4; index < count; index++) report("path", opened(arguments[index], O_RDONLY));
+  try_system_calls();
   try_doors(is_root);
   return 0;
 }

@@ -20,7 +20,7 @@ private let arrows: [String: Set<String>] = [
   ],
   "View": ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto"],
   "Mounting": ["Paths", "Containers", "LinuxKit", "Store", "CMount"],
-  "Launch": ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting"],
+  "Launch": ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting", "CSeccomp"],
   // Programs.
   "sandboxfs": [
     "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
