@@ -25,9 +25,18 @@ void clinux_thread_assume(uid_t uid, gid_t gid, mode_t mask) {
 
 void clinux_thread_mask(mode_t mask) { umask(mask); }
 
+// The group in which this process acts for itself. Set before the threads that read it exist.
+static gid_t own_group;
+
 void clinux_thread_resume(void) {
   syscall(SYS_setfsuid, 0);
-  syscall(SYS_setfsgid, 0);
+  syscall(SYS_setfsgid, own_group);
+}
+
+void clinux_process_act_as_stranger(int is_stranger) {
+  // Nobody's: the last that is valid.
+  own_group = is_stranger ? (gid_t)-2 : 0;
+  syscall(SYS_setfsgid, own_group);
 }
 
 void clinux_thread_fsetid(int raised) {

@@ -18,6 +18,17 @@ public struct Caller {
     if clinux_process_prepare_credentials() != 0 { throw Errno.last }
   }
 
+  /// Runs `serve`, and the threads that it starts, in a group in which no file is: so the backing
+  /// file system clears set-group-ID bits as for a stranger, whosever the file is.
+  ///
+  /// What creates files for the daemon itself is on threads that were started before.
+  public func serving(_ serve: () throws(Errno) -> Void) throws(Errno) {
+    guard isPrivileged else { return try serve() }
+    clinux_process_act_as_stranger(1)
+    defer { clinux_process_act_as_stranger(0) }
+    try serve()
+  }
+
   /// Runs `call` as the caller, under the caller's umask, which the backing file system applies
   /// where there is no default ACL.
   ///

@@ -227,11 +227,27 @@ extension ViewFileSystem {
     }
   }
 
+  /// Whether S_ISGID stays where a removed ACL changes the mode: for root, and for one of the group.
+  ///
+  /// The kernel does not say, as it does where an ACL is set; of supplementary groups nothing is
+  /// known.
+  private func mayKeepSetGroupID(_ request: Request, _ descriptor: CInt) throws(Errno) -> Bool {
+    if request.uid == 0 { return true }
+    let status = try InodeStatus.of(descriptor)
+    return status.shown.gid == request.gid
+  }
+
   func removeAttribute(
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ reply: consuming Reply
   ) {
+    let isACL = Name(name).equals(ExtendedAttributes.accessACL)
     changeAttribute(request, node, reply) { descriptor throws(Errno) in
-      try ExtendedAttributes.remove(descriptor, name)
+      guard isACL, try mayKeepSetGroupID(request, descriptor) else {
+        return try ExtendedAttributes.remove(descriptor, name)
+      }
+      try caller.keepingSetGroupID { () throws(Errno) in
+        try ExtendedAttributes.remove(descriptor, name)
+      }
     }
   }
 

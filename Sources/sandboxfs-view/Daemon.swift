@@ -15,6 +15,7 @@ final class Daemon {
   private let audit: AuditWriter
   private let notifier: Notifier
   private let loopThreads: UInt32
+  private let caller: Caller
 
   /// Mounts the view and answers INIT, on a process of one thread.
   init(_ startup: Startup) throws(StartError) {
@@ -23,7 +24,8 @@ final class Daemon {
     let policy = try Daemon.policy(configuration)
     let termination = try Daemon.blockSignals()
     let log = try Daemon.log(startup.container)
-    let fileSystem = try Daemon.open(startup.container, configuration, policy)
+    caller = Caller(isPrivileged: configuration.transport == .kernel)
+    let fileSystem = try Daemon.open(startup.container, configuration, policy, caller)
     DaemonProcess.leaveSession()
     session = try Daemon.mount(fileSystem, configuration)
     notifier = Notifier(session)
@@ -44,7 +46,9 @@ final class Daemon {
       try audit.start()
       try notifier.start()
       // All of them stay: making and ending threads with the load costs more than it saves.
-      try session.serve(threads: loopThreads, idle: loopThreads)
+      try caller.serving { () throws(Errno) in
+        try session.serve(threads: loopThreads, idle: loopThreads)
+      }
     } catch {
       DaemonProcess.complain("sandboxfs-view: the connection has failed: \(error.message)")
       audit.finish()
@@ -94,14 +98,14 @@ final class Daemon {
   }
 
   private static func open(
-    _ container: borrowing Descriptor, _ configuration: ViewConfiguration, _ policy: PolicyEngine
+    _ container: borrowing Descriptor, _ configuration: ViewConfiguration,
+    _ policy: PolicyEngine, _ caller: Caller
   ) throws(StartError) -> ViewFileSystem {
     do throws(Errno) {
       let limit = try DaemonProcess.raiseOpenFileLimit()
-      let isPrivileged = configuration.transport == .kernel
-      if isPrivileged { try Caller.prepareProcess() }
+      if caller.isPrivileged { try Caller.prepareProcess() }
       return try ViewFileSystem(
-        configuration, policy, container: container, caller: Caller(isPrivileged: isPrivileged),
+        configuration, policy, container: container, caller: caller,
         // The other half is for open files, the kernel's device, the listings under way.
         descriptorLimit: max(16, limit / 2))
     } catch {

@@ -22,5 +22,12 @@ void clinux_thread_resume(void);
 /// the backing file system clears set-id bits as it does for everyone. -1 and errno on failure.
 int clinux_process_prepare_credentials(void);
 
+/// Lets this thread, and those that it starts from now on, act in a group that no file has (1), or
+/// in root's again (0).
+///
+/// The kernel leaves a set-group-ID bit without execution where a member of the file's group
+/// writes; in root's the daemon would be one for each file of root's group.
+void clinux_process_act_as_stranger(int is_stranger);
+
 /// Raises (1) or drops (0) CAP_FSETID in this thread's effective set.
 void clinux_thread_fsetid(int raised);

@@ -1,0 +1,95 @@
+// The differential fuzzer of operations: random sequences on a plain directory and on a view, and
+// those that once differed. `scripts/fuzz-ops` runs it for long.
+
+import Foundation
+import Glibc
+import LinuxKit
+import TestSupport
+import Testing
+
+private let variables = ProcessInfo.processInfo.environment
+
+/// How long each ground is fuzzed.
+private let seconds = variables["SANDBOXFS_FUZZ_SECONDS"].flatMap(Int.init) ?? 8
+/// The first seed: always the same in a test that says nothing else.
+private let seed = variables["SANDBOXFS_FUZZ_SEED"] ?? "1"
+
+/// What once differed, each a file of operations; or the one that is asked for.
+private let sequences: [String] = {
+  if let file = variables["SANDBOXFS_FUZZ_REPLAY"] { return [file] }
+  let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+  let directory = tests.appending(path: "Fuzz/Operations").path
+  let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+  return names.sorted().map { directory + "/" + $0 }
+}()
+
+/// Runs the fuzzer on a ground, on two directories that are mounted alike.
+private func fuzz(on ground: Ground, _ words: [String], seconds: Int) throws -> Outcome {
+  let program = try compile("fuzzops")
+  let id = String(ground.owner)
+  let actor = ["setpriv", "--reuid", id, "--regid", id, "--clear-groups"]
+  let command = (ground == .user ? actor : []) + [program] + ground.fuzzOptions
+  return try withGround(ground) { directory in
+    let plain = try makePlain(in: directory, ground.owner)
+    defer { try? LinuxKit.unmount(Array(plain.utf8), .detach) }
+    let view = try mountedView(in: directory, ground)
+    let options = words.prefix { $0.hasPrefix("--") }
+    let files = words.dropFirst(options.count)
+    let all = command + options + [plain, view.path + "/Documents"] + files
+    let outcome = try run(all[0], Array(all.dropFirst()), timeoutSeconds: seconds + 300)
+    try view.unmount()
+    return outcome
+  }
+}
+
+private func mountedView(in directory: String, _ ground: Ground) throws -> TestView {
+  let settings = TestView.Settings(owner: ground.owner)
+  guard ground == .user else { return try TestView(in: directory, settings) }
+  return try FuseDevice.withOpenToUsers { try TestView(in: directory, settings) }
+}
+
+extension Ground {
+  fileprivate var fuzzOptions: [String] {
+    switch self {
+    case .disk: []
+    case .memory: ["--blocks"]
+    case .user: ["--user", "--cached"]
+    }
+  }
+}
+
+@Suite(.serialized) struct OperationTests {
+  @Test("random sequences of operations do the same to a view", arguments: Ground.possible)
+  func random(_ ground: Ground) throws {
+    let words = ["--seed=\(seed)", "--seconds=\(seconds)"]
+    let outcome = try fuzz(on: ground, words, seconds: seconds)
+    #expect(outcome.status == 0, "\(outcome.text)\(outcome.errorText)")
+    #expect(outcome.text.contains(" 0 differences"))
+  }
+
+  @Test("what once differed does no longer", arguments: Ground.possible)
+  func replayed(_ ground: Ground) throws {
+    #expect(!sequences.isEmpty)
+    let outcome = try fuzz(on: ground, sequences, seconds: 60)
+    #expect(outcome.status == 0, "\(outcome.text)\(outcome.errorText)")
+  }
+
+  @Test("a difference is found, and told as the shortest sequence")
+  func found() throws {
+    let program = try compile("fuzzops")
+    try withTemporaryDirectory { directory in
+      let plain = try makePlain(in: directory, 0)
+      defer { try? LinuxKit.unmount(Array(plain.utf8), .detach) }
+      // Nothing can be executed in the one: access(2) says so.
+      let other = directory + "/other"
+      #expect(mkdir(other, 0o755) == 0)
+      let words = ["--strict", "--seed=1", "--length=1000", plain, other]
+      let outcome = try run(program, words)
+      #expect(outcome.status == 1, "\(outcome.text)\(outcome.errorText)")
+      let lines = outcome.text.split(separator: "\n")
+      let shortest = lines.drop { !$0.hasPrefix("# look") }.dropFirst()
+      #expect(shortest.prefix { !$0.hasPrefix("plain") }.count <= 4, "\(outcome.text)")
+      #expect(outcome.text.contains(" access "), "\(outcome.text)")
+    }
+  }
+}

@@ -1,0 +1,56 @@
+// The differences that are meant: what a view answers otherwise than a disk, each with its reason.
+// docs/limits.md says the same to people.
+#include "fuzzops.h"
+#include <linux/falloc.h>
+
+// What no view does, whoever asks: the plain side is left as it is too.
+bool is_refused_by_views(const struct operation *operation, const char **reason) {
+  if (settings.is_strict) return false;
+  const char *name = forms[operation->kind].name;
+  const long *a = operation->arguments;
+  bool is_unnamed = strcmp(name, "open") == 0 && (a[2] & O_TMPFILE) == O_TMPFILE && !(a[2] & O_PATH);
+  if (is_unnamed) *reason = "libfuse 3.14 knows no O_TMPFILE";
+  bool is_shift = strcmp(name, "fallocate") == 0 &&
+                  a[1] & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE);
+  if (is_shift) *reason = "the kernel refuses to shift ranges in FUSE";
+  return is_unnamed || is_shift;
+}
+
+// The file that an operation writes: a descriptor of `side`, or a path.
+static bool target(const struct side *side, const struct operation *operation, char *path,
+                   size_t size) {
+  static const struct {
+    const char *name;
+    int argument;
+    bool is_path;
+  } targets[] = {{"open", 1, true},      {"write", 0, false},    {"pwrite", 0, false},
+                 {"pwritev2", 0, false}, {"ftruncate", 0, false}, {"truncate", 0, true},
+                 {"fallocate", 0, false}, {"copy", 2, false},     {"copy-here", 1, false},
+                 {"sendfile", 2, false}, {"chown", 0, true},     {"lchown", 0, true},
+                 {"fchown", 0, false},   {NULL, 0, false}};
+  for (int index = 0; targets[index].name; index++) {
+    if (strcmp(targets[index].name, forms[operation->kind].name) != 0) continue;
+    long argument = operation->arguments[targets[index].argument];
+    if (targets[index].is_path) snprintf(path, size, "%s", paths[argument]);
+    else snprintf(path, size, "/proc/self/fd/%d", side->files[argument]);
+    return true;
+  }
+  return false;
+}
+
+// Set-id bits that a write or a chown leaves on a disk, for root or for one of the group, a view
+// takes away. So that the sides stay comparable, the plain one loses them too.
+void settle(struct side *plain, struct side *view, const struct operation *operation) {
+  char path[64];
+  struct stat one, other;
+  if (settings.is_strict) return;
+  become(0);
+  if (!target(view, operation, path, sizeof path)) return;
+  if (fchdir(view->root) != 0 || stat(path, &other) != 0) return;
+  target(plain, operation, path, sizeof path);
+  if (fchdir(plain->root) != 0 || stat(path, &one) != 0) return;
+  mode_t cleared = one.st_mode & ~(mode_t)(S_ISUID | S_ISGID);
+  if (!S_ISDIR(one.st_mode) && one.st_mode != other.st_mode && other.st_mode == cleared &&
+      chmod(path, cleared & 07777) != 0)
+    stop(__func__);
+}
