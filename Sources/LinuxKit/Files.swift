@@ -357,6 +357,11 @@ public enum FileIO {
     _ descriptor: CInt, from offset: Int64, into buffer: UnsafeMutableRawPointer, byteCount: Int
   ) throws(Errno) -> Int {
     _ = try seek(descriptor, to: offset, SEEK_SET)
+    let count = try listOn(descriptor, into: buffer, byteCount: byteCount)
+    guard count == 0 && offset == 0 else { return count }
+    // ext4 says this once of a descriptor that was first read at its end. No directory is without
+    // `.` and `..`, and who were told so would keep it in mind.
+    _ = try seek(descriptor, to: 0, SEEK_SET)
     return try listOn(descriptor, into: buffer, byteCount: byteCount)
   }
 

@@ -227,7 +227,7 @@ extension ViewFileSystem {
     }
   }
 
-  /// Whether S_ISGID stays where a removed ACL changes the mode: for root, and for one of the group.
+  /// Whether S_ISGID stays where the removal of an ACL changes the mode: for root and the group.
   ///
   /// The kernel does not say, as it does where an ACL is set; of supplementary groups nothing is
   /// known.

@@ -194,7 +194,8 @@ void act_allocate(struct side *side, const long *a, struct answer *answer) {
 void act_copy(struct side *side, const long *a, struct answer *answer) {
   off_t from = a[1], to = a[3];
   if (is_direct(side, a[0]) || is_direct(side, a[2])) return;
-  ssize_t count = copy_file_range(side->files[a[0]], &from, side->files[a[2]], &to, (size_t)a[4], 0);
+  int source = side->files[a[0]], target = side->files[a[2]];
+  ssize_t count = copy_file_range(source, &from, target, &to, (size_t)a[4], 0);
   VALUE(count);
   if (count >= 0 && (from != a[1] + count || to != a[3] + count)) answer->digest = 1;
 }

@@ -26,6 +26,6 @@ deed act_link, act_link_file, act_symlink, act_rename, act_unlink, act_rmdir, ac
     act_socket, act_chmod, act_fchmod, act_chown, act_lchown, act_fchown, act_times, act_ftimes,
     act_set_attribute, act_fset_attribute, act_get_attribute, act_list_attributes,
     act_remove_attribute, act_truncate, act_stat, act_access, act_umask, act_forget, act_crowd,
-    act_uncrowd, act_readlink;
+    act_uncrowd, act_readlink, act_look;
 
 #endif

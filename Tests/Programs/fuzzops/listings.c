@@ -113,8 +113,9 @@ void act_return(struct side *side, const long *a, struct answer *answer) {
 
 void note_change(struct side *side, const struct operation *operation) {
   const struct form *form = &forms[operation->kind];
-  static const char *const kinds[] = {"open",  "link",   "link-file", "symlink", "rename", "unlink",
-                                      "rmdir", "mkdir",  "mkfifo",    "socket",  "crowd",  "uncrowd"};
+  static const char *const kinds[] = {"open",   "link",  "link-file", "symlink", "rename", "unlink",
+                                      "rmdir",  "mkdir", "mkfifo",    "socket",  "crowd",
+                                      "uncrowd"};
   bool is_change = false;
   for (size_t index = 0; index < sizeof kinds / sizeof *kinds; index++)
     is_change |= strcmp(kinds[index], form->name) == 0;

@@ -46,8 +46,8 @@ static void print_time(FILE *file, const char *label, const struct timespec *now
 static void print_times(FILE *file, const struct times *times) {
   const struct stat *now = &times->now, *before = &times->before;
   bool is_fresh = !settings.is_timed || times->is_fresh;
-  // What is stored through a mapping moves times when the system likes, and what goes through a FIFO
-  // moves none in FUSE.
+  // What is stored through a mapping moves times when the system likes, and what goes through a
+  // FIFO moves none in FUSE.
   if (times->is_mapped || times->was_mapped || S_ISFIFO(now->st_mode)) return;
   print_time(file, "mtime", &now->st_mtim, &before->st_mtim, is_fresh);
   print_time(file, "ctime", &now->st_ctim, &before->st_ctim, is_fresh);

@@ -14,11 +14,6 @@ static struct side sides[2] = {{.name = "plain"}, {.name = "view"}};
 static struct operation sequence[LONGEST];
 static long runs, steps;
 
-// When the sides are looked at: each so many operations, and thoroughly each so many looks.
-struct rhythm {
-  int every, thorough;
-};
-
 static void take(struct side *side, const char *name) {
   umask(0);
   if (mkdirat(side->parent, name, 0777) != 0) stop(__func__);
@@ -70,11 +65,13 @@ static char complaint[4096];
 static void complain_of_answers(const struct answer *plain, const struct answer *view) {
   const struct answer *answers[] = {plain, view};
   size_t size = 0;
-  for (int index = 0; index < 2; index++)
+  for (int index = 0; index < 2; index++) {
+    const struct answer *answer = answers[index];
+    const char *error = answer->error ? strerrorname_np(answer->error) : "done";
     size += (size_t)snprintf(complaint + size, sizeof complaint - size, "%s: %ld %s %016lx\n",
-                             sides[index].name, answers[index]->value,
-                             answers[index]->error ? strerrorname_np(answers[index]->error) : "done",
-                             (unsigned long)answers[index]->digest);
+                             sides[index].name, answer->value, error,
+                             (unsigned long)answer->digest);
+  }
 }
 
 static bool looks_same(bool is_thorough) {
@@ -123,7 +120,7 @@ static bool step(const struct operation *operation) {
 }
 
 // Does a sequence in new directories; the number of the step after which the sides differ, or -1.
-static int run(const struct operation *operations, int count, struct rhythm rhythm) {
+static int run(const struct operation *operations, int count) {
   char name[32];
   snprintf(name, sizeof name, "run-%d-%ld", (int)getpid(), runs++);
   for (int index = 0; index < 2; index++) take(&sides[index], name);
@@ -131,12 +128,12 @@ static int run(const struct operation *operations, int count, struct rhythm rhyt
   int differs = -1;
   looks_same(true);
   for (int index = 0; index < count && differs < 0; index++) {
+    const struct operation *operation = &operations[index];
     if (settings.is_timed) tick();
-    bool is_last = index + 1 == count;
-    bool is_thorough = is_last || (index + 1) % (rhythm.every * rhythm.thorough) == 0;
-    if (!step(&operations[index]) ||
-        (((index + 1) % rhythm.every == 0 || is_last) && !looks_same(is_thorough)))
-      differs = index;
+    bool is_last = index + 1 == count, is_look = operation->kind == form_named("look");
+    bool is_thorough = is_last || (is_look && operation->arguments[0] % 2);
+    if (!step(operation)) differs = index;
+    else if ((is_look || is_last || settings.is_timed) && !looks_same(is_thorough)) differs = index;
   }
   for (int index = 0; index < 2; index++) leave(&sides[index], name);
   return differs;
@@ -144,24 +141,19 @@ static int run(const struct operation *operations, int count, struct rhythm rhyt
 
 // MARK: Shrinking
 
-static const struct rhythm always = {1, 1}, at_the_end = {LONGEST, 1};
-
-// Whether the sequence ends in the same kind of difference.
-static bool still_differs(const struct operation *operations, int count, struct rhythm rhythm,
-                          int kind) {
-  int step = run(operations, count, rhythm);
-  return step == count - 1 && operations[step].kind == kind;
+// Whether the sequence ends in a difference, and only then.
+static bool still_differs(const struct operation *operations, int count) {
+  return run(operations, count) == count - 1;
 }
 
-static int shrink(struct operation *operations, int count, struct rhythm rhythm) {
+static int shrink(struct operation *operations, int count) {
   static struct operation trial[LONGEST];
-  int kind = operations[count - 1].kind;
   for (int size = count / 2; size > 0; size /= 2)
-    for (int start = 0; start + size < count;) {
+    for (int start = 0; start + size <= count && size < count;) {
       memcpy(trial, operations, (size_t)start * sizeof *trial);
       memcpy(trial + start, operations + start + size,
              (size_t)(count - start - size) * sizeof *trial);
-      if (!still_differs(trial, count - size, rhythm, kind)) {
+      if (!still_differs(trial, count - size)) {
         start += size;
         continue;
       }
@@ -171,65 +163,63 @@ static int shrink(struct operation *operations, int count, struct rhythm rhythm)
   return count;
 }
 
-static void report(struct operation *operations, int count, struct rhythm rhythm) {
+static void report(struct operation *operations, int count) {
   printf("after %d operations:\n%s", count, complaint);
-  int kind = operations[count - 1].kind;
-  const struct rhythm rhythms[] = {always, at_the_end, rhythm};
-  bool is_found = false;
-  for (int index = 0; index < 3 && !is_found; index++) {
-    if (!still_differs(operations, count, rhythms[index], kind)) continue;
-    is_found = true;
-    rhythm = rhythms[index];
-    for (int before = count + 1; before > count;) {
+  if (!still_differs(operations, count)) printf("(not again, so all of it)\n");
+  else
+    for (int before = 0; before != count;) {
       before = count;
-      count = shrink(operations, count, rhythm);
-      if (count == before) break;
+      count = shrink(operations, count);
     }
-    run(operations, count, rhythm);
-  }
-  if (!is_found) printf("(not again, so all of it)\n");
-  printf("the shortest that differs:\n# look %d %d\n", rhythm.every, rhythm.thorough);
+  printf("the shortest that differs:\n%s", settings.is_timed ? "# timed\n" : "");
   for (int index = 0; index < count; index++) print_operation(stdout, &operations[index]);
+  run(operations, count);
   printf("%s", complaint);
   fflush(stdout);
 }
 
 // MARK: The program
 
-static bool run_seed(uint64_t number, int count) {
+// Operations, and looks at a pace of their own: what is looked at is in the kernel's caches.
+static bool run_seed(uint64_t number, int length) {
   seed(number);
   for (int turn = 0; turn < 10; turn++) below(2);
   static const int paces[] = {1, 1, 2, 5, 20};
-  struct rhythm rhythm = {paces[below(5)], 1 + (int)below(5)};
+  int pace = paces[below(5)], count = 0;
   settings.is_timed = below(8) == 0;
-  if (settings.is_timed) rhythm.every = 1, count = count / 4 + 1;
-  for (int index = 0; index < count; index++) sequence[index] = make_operation();
-  int differs = run(sequence, count, rhythm);
+  if (settings.is_timed) length = length / 4 + 1;
+  const struct operation look = {.kind = form_named("look")};
+  for (int index = 0; index < length && count + 1 < LONGEST; index++) {
+    sequence[count++] = make_operation();
+    if (settings.is_timed || (index + 1) % pace != 0) continue;
+    sequence[count] = look;
+    sequence[count++].arguments[0] = below(3);
+  }
+  int differs = run(sequence, count);
   if (differs < 0) return true;
-  printf("seed %lu%s: ", (unsigned long)number, settings.is_timed ? " (timed)" : "");
-  report(sequence, differs + 1, rhythm);
+  printf("seed %lu: ", (unsigned long)number);
+  report(sequence, differs + 1);
   return false;
 }
 
 static bool replay(const char *path) {
   char line[256];
   int count = 0;
-  struct rhythm rhythm = always;
   FILE *file = fopen(path, "r");
   if (!file) fprintf(stderr, "fuzzops: %s: %s\n", path, strerror(errno)), exit(2);
   settings.is_timed = false;
   while (fgets(line, sizeof line, file)) {
-    if (sscanf(line, "# look %d %d", &rhythm.every, &rhythm.thorough) == 2) continue;
     if (strcmp(line, "# timed\n") == 0) settings.is_timed = true;
     if (line[0] == '#' || line[0] == '\n') continue;
     if (count == LONGEST || !parse_operation(line, &sequence[count++]))
       fprintf(stderr, "fuzzops: %s: no operation: %s", path, line), exit(2);
   }
   fclose(file);
-  if (rhythm.every < 1 || rhythm.thorough < 1) rhythm = always;
-  int differs = run(sequence, count, rhythm);
-  if (differs >= 0) printf("%s, operation %d:\n%s", path, differs + 1, complaint);
-  return differs < 0;
+  int differs = run(sequence, count);
+  if (differs < 0) return true;
+  printf("%s: ", path);
+  report(sequence, differs + 1);
+  return false;
 }
 
 static const char usage[] =

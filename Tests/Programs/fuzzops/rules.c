@@ -8,7 +8,8 @@ bool is_refused_by_views(const struct operation *operation, const char **reason)
   if (settings.is_strict) return false;
   const char *name = forms[operation->kind].name;
   const long *a = operation->arguments;
-  bool is_unnamed = strcmp(name, "open") == 0 && (a[2] & O_TMPFILE) == O_TMPFILE && !(a[2] & O_PATH);
+  bool is_unnamed =
+      strcmp(name, "open") == 0 && (a[2] & O_TMPFILE) == O_TMPFILE && !(a[2] & O_PATH);
   if (is_unnamed) *reason = "libfuse 3.14 knows no O_TMPFILE";
   bool is_shift = strcmp(name, "fallocate") == 0 &&
                   a[1] & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE);
