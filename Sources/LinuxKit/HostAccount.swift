@@ -4,6 +4,8 @@ internal import Glibc
 
 /// A user of the host.
 public struct HostAccount: Equatable, Sendable {
+  /// The name.
+  public var name: [UInt8]
   /// The uid.
   public var uid: UInt32
   /// The primary group.
@@ -45,7 +47,9 @@ public struct HostAccount: Equatable, Sendable {
       let code = call(&entry, buffer, size, &found)
       guard let found else { return (code, nil) }
       let home = found.pointee.pw_dir.map { [UInt8](cString: $0) } ?? []
-      let account = HostAccount(uid: found.pointee.pw_uid, gid: found.pointee.pw_gid, home: home)
+      let name = found.pointee.pw_name.map { [UInt8](cString: $0) } ?? []
+      let account = HostAccount(
+        name: name, uid: found.pointee.pw_uid, gid: found.pointee.pw_gid, home: home)
       return (code, account)
     }
   }

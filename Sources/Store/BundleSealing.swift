@@ -64,6 +64,7 @@ public enum BundleSealing {
     let place = try saying(name.printable) { () throws(Errno) in
       try SealPlace.forSealing(bundle)
     }
+    try checkBundle(bundle, called: name, at: place)
     let entries = try sealable(bundle, called: name, at: place, progress)
     let resources = try resources(over: entries, called: name)
     guard let bytes = resources.propertyList.xml else {
@@ -87,6 +88,22 @@ public enum BundleSealing {
   }
 
   // MARK: What is sealed
+
+  /// Refuses a directory that is no bundle.
+  private static func checkBundle(
+    _ bundle: borrowing Walker, called name: [UInt8], at place: SealPlace
+  ) throws(StoreError) {
+    for path in BundleContents.informationPaths {
+      let found = try allowing([.noEntry, .notDirectory], name.printable) { () throws(Errno) in
+        try bundle.find(beneath: place.prefix + Array(path.utf8))
+      }
+      if found != nil { return }
+    }
+    throw StoreError(
+      .failed,
+      "\(name.printable) is no bundle: it has neither Info.plist, Contents/Info.plist nor "
+        + "Resources/Info-gnustep.plist")
+  }
 
   private static func sealable(
     _ bundle: borrowing Walker, called name: [UInt8], at place: SealPlace,

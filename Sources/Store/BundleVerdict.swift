@@ -239,7 +239,9 @@ public struct BundleVerdict: Sendable {
   private mutating func inspectDeep(
     _ bundle: borrowing Walker, called name: [UInt8], _ trust: Trust
   ) throws(StoreError) {
-    for place in NestedBundle.places(in: inspection.files.map(\.path)) {
+    for place in NestedBundle.places(
+      in: inspection.files.map(\.path) + inspection.added)
+    {
       let shown = name + [UInt8(ascii: "/")] + place
       let names = place.split(separator: UInt8(ascii: "/")).map(Array.init)
       let directory = try saying(shown.printable) { () throws(Errno) in

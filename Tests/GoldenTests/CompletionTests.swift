@@ -17,7 +17,7 @@ import Testing
   @Test(
     "bash completes commands, options and values",
     arguments: [
-      Row("sandboxfs ver", "version"), Row("sandboxfs --st", "--store"),
+      Row("sandboxfs vers", "version"), Row("sandboxfs --st", "--store"),
       Row("sandboxfs version --st", "--store"), Row("sandboxfs completion z", "zsh"),
       Row("sandboxfs polic", "policy"), Row("sandboxfs policy exp", "explain"),
       Row("sandboxfs policy check --js", "--json"), Row("sandboxfs policy --h", "--help"),

@@ -25,8 +25,8 @@ private let directory = URL(filePath: #filePath).deletingLastPathComponent()
   }
 
   @Test(
-    "what is told of an app's life, and of its rules, is what was recorded",
-    arguments: ["session", "policy"])
+    "what is told of an app's life, its rules and its seal is what was recorded",
+    arguments: ["session", "policy", "seal"])
   func session(_ name: String) throws {
     try compare(name) { commands, scratch in
       try makeBundles(in: scratch)

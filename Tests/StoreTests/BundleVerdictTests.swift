@@ -206,6 +206,7 @@ private struct Scene {
   func deep() throws {
     try Scene.with { scene in
       try scene.bundle.write("lib".utf8, to: "Frameworks/A.framework/A")
+      try scene.bundle.write("{}".utf8, to: "Frameworks/A.framework/Resources/Info.plist")
       try scene.shell("mkdir -p Notes.app/Frameworks/A.framework/_CodeSignature")
       let inner = SampleBundle(of: "\(scene.bundle.path)/Frameworks/A.framework")
       _ = try BundleSealing.seal(
