@@ -20,6 +20,12 @@ public enum ContainerLayout {
   public static let olderLog = "log.1"
   /// The first line of each kind of request, which no number of later ones pushes out.
   public static let firstLog = "log.first"
+  /// What is known of the bundle since it was installed.
+  public static let seal = "seal"
+  /// In it, the table of the bundle's chunks.
+  public static let chunks = "chunks"
+  /// In it, what was found to differ from the table; absent while nothing was.
+  public static let modified = "modified"
   /// The container's own rules.
   public static let profile = "profile"
 

@@ -38,6 +38,10 @@ public struct ContainerRecord: Equatable, Sendable {
   public var version: String
   /// What the seal says.
   public var sealState: SealState
+  /// The SHA-256 of the table of the bundle's chunks; empty if there is none.
+  public var tableDigest: [UInt8] = []
+  /// The code by which this host knows that `sealedMessage` is its own; empty if there is none.
+  public var authenticator: [UInt8] = []
   /// The name of the shipped profile that holds, such as `default`.
   public var profileName: String
   /// The key of the permutation of inode numbers.
@@ -68,5 +72,20 @@ public struct ContainerRecord: Equatable, Sendable {
     self.inodeKey = inodeKey
     self.installedSeconds = installedSeconds
     self.updatedSeconds = updatedSeconds
+  }
+}
+
+extension ContainerRecord {
+  /// What the seal vouches for: which bundle this is, what runs, and what its chunks are.
+  ///
+  /// Owners and dates are not in it: a store that is taken to another place changes them.
+  public var sealedMessage: [UInt8] {
+    var writer = ByteWriter(bytes: Array("sandboxfs seal 1".utf8))
+    writer.bytes(identifier.bytes)
+    writer.bytes(bundleName)
+    writer.bytes(executable)
+    writer.bytes(Array(sealState.rawValue.utf8))
+    writer.bytes(tableDigest)
+    return writer.bytes
   }
 }

@@ -16,6 +16,16 @@ public struct ViewConfiguration: Equatable, Sendable {
     case fusermount = 1
   }
 
+  /// What the one who starts the daemon knows of the bundle's seal.
+  public enum Seal: Equatable, Sendable {
+    /// There is none: the bundle is served as it is.
+    case absent
+    /// The table of chunks has this SHA-256; whether a difference was found before.
+    case table(digest: [UInt8], isModified: Bool)
+    /// There should be one, and it can't be trusted: nothing of the bundle is served.
+    case broken
+  }
+
   /// The container's identifier.
   public var identifier: [UInt8]
   /// The uid that owns what the container holds.
@@ -36,12 +46,14 @@ public struct ViewConfiguration: Equatable, Sendable {
   public var source: [UInt8]
   /// MS_* flags of mount(2) beyond those that the transport implies.
   public var mountFlags: UInt64
+  /// The bundle's seal.
+  public var seal: Seal
 
   /// A configuration with every field given.
   public init(
     identifier: [UInt8], ownerUID: UInt32, ownerGID: UInt32, bundleName: [UInt8],
     inodeKey: (UInt64, UInt64), layers: [ProfileSource], transport: Transport, target: [UInt8],
-    source: [UInt8], mountFlags: UInt64
+    source: [UInt8], mountFlags: UInt64, seal: Seal = .absent
   ) {
     self.identifier = identifier
     self.ownerUID = ownerUID
@@ -53,6 +65,7 @@ public struct ViewConfiguration: Equatable, Sendable {
     self.target = target
     self.source = source
     self.mountFlags = mountFlags
+    self.seal = seal
   }
 
   /// Field by field.
@@ -62,7 +75,7 @@ public struct ViewConfiguration: Equatable, Sendable {
 }
 
 extension ViewConfiguration {
-  private static let magic: [UInt8] = Array("SFSVIEW1".utf8)
+  private static let magic: [UInt8] = Array("SFSVIEW2".utf8)
   private static let maximumByteCount = 64 << 20
   private static let maximumLayerCount = 1024
 
@@ -86,6 +99,7 @@ extension ViewConfiguration {
     writer.bytes(target)
     writer.bytes(source)
     writer.integer(mountFlags)
+    writer.seal(seal)
     return writer.bytes
   }
 
@@ -101,12 +115,12 @@ extension ViewConfiguration {
       let layers = Self.layers(from: &reader),
       let transport = reader.integer(UInt8.self).flatMap(Transport.init(rawValue:)),
       let target = reader.bytes(), let source = reader.bytes(),
-      let mountFlags = reader.integer(UInt64.self), reader.isAtEnd
+      let mountFlags = reader.integer(UInt64.self), let seal = reader.seal(), reader.isAtEnd
     else { return nil }
     self.init(
       identifier: identifier, ownerUID: ownerUID, ownerGID: ownerGID, bundleName: bundleName,
       inodeKey: (firstKey, secondKey), layers: layers, transport: transport, target: target,
-      source: source, mountFlags: mountFlags)
+      source: source, mountFlags: mountFlags, seal: seal)
   }
 
   private static func layers(from reader: inout ByteReader) -> [ProfileSource]? {
@@ -119,5 +133,29 @@ extension ViewConfiguration {
       layers.append(ProfileSource(rank: rank, name: name, text: text))
     }
     return layers
+  }
+}
+
+extension ByteWriter {
+  fileprivate mutating func seal(_ seal: ViewConfiguration.Seal) {
+    switch seal {
+    case .absent: integer(UInt8(0))
+    case .table(let digest, let isModified):
+      integer(UInt8(isModified ? 2 : 1))
+      bytes(digest)
+    case .broken: integer(UInt8(3))
+    }
+  }
+}
+
+extension ByteReader {
+  fileprivate mutating func seal() -> ViewConfiguration.Seal? {
+    switch integer(UInt8.self) {
+    case 0: return .absent
+    case let kind? where kind == 1 || kind == 2:
+      return bytes().map { .table(digest: $0, isModified: kind == 2) }
+    case 3: return .broken
+    default: return nil
+    }
   }
 }

@@ -26,6 +26,10 @@ public struct SHA256: ~Copyable {
   /// The digest of all that was taken in; the next bytes begin a new one.
   public mutating func finish() -> [UInt8] { context.finish() }
 
+  /// Writes the digest of all that was taken in to a place of 32 bytes; the next bytes begin a new
+  /// one.
+  public mutating func finish(into place: UnsafeMutableRawPointer) { context.finish(into: place) }
+
   /// The digest of these bytes.
   public static func digest(of bytes: [UInt8]) throws(CryptoError) -> [UInt8] {
     var digest = try SHA256()
@@ -84,6 +88,12 @@ struct DigestContext: ~Copyable {
       precondition(done == 1 && again == 1, "a digest in memory cannot fail")
       count = byteCount
     }
+  }
+
+  borrowing func finish(into place: UnsafeMutableRawPointer) {
+    let done = EVP_DigestFinal_ex(context, place.assumingMemoryBound(to: UInt8.self), nil)
+    let again = EVP_DigestInit_ex(context, nil, nil)
+    precondition(done == 1 && again == 1, "a digest in memory cannot fail")
   }
 
   static func digest(

@@ -47,6 +47,8 @@ extension Errno {
   public static var tooManyOpenFiles: Errno { Errno(EMFILE) }
   /// EWOULDBLOCK.
   public static var wouldBlock: Errno { Errno(EWOULDBLOCK) }
+  /// ENXIO.
+  public static var noSuchAddress: Errno { Errno(ENXIO) }
   /// EIO.
   public static var inputOutput: Errno { Errno(EIO) }
   /// EACCES.

@@ -92,3 +92,23 @@ extension Descriptor {
     try setTimes(accessed: time, modified: time)
   }
 }
+
+extension Descriptor {
+  /// Fills a buffer with what the file holds from an offset on.
+  ///
+  /// Throws ESTALE if the file ends before.
+  public borrowing func readExactly(
+    _ buffer: UnsafeMutableRawBufferPointer, at offset: Int64
+  ) throws(Errno) {
+    let raw = rawValue
+    var count = 0
+    while count < buffer.count {
+      let got = try retrying {
+        pread(
+          raw, buffer.baseAddress?.advanced(by: count), buffer.count - count, Int(offset) + count)
+      }
+      if got == 0 { throw .stale }
+      count += got
+    }
+  }
+}

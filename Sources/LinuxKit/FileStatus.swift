@@ -60,6 +60,11 @@ public struct FileStatus: Equatable, Sendable {
   /// The time of birth in nanoseconds since 1970, 0 where the file system does not keep it.
   public var bornNanoseconds: Int64 { Int64(born.tv_sec) * 1_000_000_000 + Int64(born.tv_nsec) }
 
+  /// The last change of the contents, in seconds and nanoseconds since 1970.
+  public var modifiedTime: (seconds: Int64, nanoseconds: UInt32) {
+    (Int64(modified.tv_sec), UInt32(clamping: modified.tv_nsec))
+  }
+
   /// Field by field.
   public static func == (left: Self, right: Self) -> Bool {
     left.kind == right.kind && left.permissions == right.permissions

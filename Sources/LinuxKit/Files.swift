@@ -324,6 +324,33 @@ public enum FileIO {
     try retrying { pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset)) }
   }
 
+  /// Opens a file for reading, by a name that we chose ourselves.
+  public static func open(
+    _ name: UnsafePointer<CChar>, in directory: CInt
+  ) throws(Errno) -> Descriptor {
+    Descriptor(
+      owning: try retrying {
+        clinux_openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0)
+      })
+  }
+
+  /// Whether there is an entry of a name.
+  public static func exists(_ name: UnsafePointer<CChar>, in directory: CInt) -> Bool {
+    (try? InodeStatus.of(name, in: directory)) != nil
+  }
+
+  /// Adds bytes to the end of a file of ours in one step; it is made if it is not there.
+  public static func append(
+    _ bytes: [UInt8], to name: UnsafePointer<CChar>, in directory: CInt
+  ) throws(Errno) {
+    let file = Descriptor(
+      owning: try retrying {
+        clinux_openat(
+          directory, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      })
+    try file.writeAll(bytes)
+  }
+
   /// fsync(2), or fdatasync(2) if `dataOnly`.
   public static func synchronize(_ descriptor: CInt, dataOnly: Bool) throws(Errno) {
     try retrying { dataOnly ? fdatasync(descriptor) : fsync(descriptor) }
@@ -350,6 +377,17 @@ public enum FileIO {
     _ descriptor: CInt, to offset: Int64, _ whence: CInt
   ) throws(Errno) -> Int64 {
     Int64(try retrying { lseek(descriptor, off_t(offset), whence) })
+  }
+
+  /// What lseek(2) answers about data and holes of a file of `size` bytes that has no holes.
+  public static func placeInData(
+    from offset: Int64, _ whence: CInt, size: Int64
+  ) throws(Errno) -> Int64 {
+    switch whence {
+    case SEEK_DATA: return offset
+    case SEEK_HOLE: return size
+    default: throw .invalid
+    }
   }
 
   /// getdents64(2) from `offset` on, a cookie of the file system's; the number of bytes.

@@ -64,6 +64,24 @@ extension FileAttributes {
     st_mode = mode
   }
 
+  /// Attributes of something with one name, which was last changed at all at this time.
+  public init(
+    inode: UInt64, mode: UInt32, size: Int64, seconds: Int64, nanoseconds: UInt32
+  ) {
+    self.init()
+    st_ino = UInt(inode)
+    st_mode = mode
+    st_nlink = 1
+    st_size = Int(size)
+    st_blksize = 4096
+    // In units of 512 bytes.
+    st_blocks = Int((size / 4096 + (size % 4096 == 0 ? 0 : 1)) * 8)
+    let time = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
+    st_atim = time
+    st_mtim = time
+    st_ctim = time
+  }
+
   /// The number of the inode.
   @inlinable
   public var inode: UInt64 {

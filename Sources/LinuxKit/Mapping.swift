@@ -19,6 +19,9 @@ public struct Mapping: @unchecked Sendable {
     self.byteCount = byteCount
   }
 
+  /// Lets nobody write to it any more.
+  public func protect() { mprotect(start, byteCount, PROT_READ) }
+
   /// Gives the memory of a range back; it reads as zero from then on.
   public static func discard(_ start: UnsafeMutableRawPointer, byteCount: Int) {
     madvise(start, byteCount, MADV_DONTNEED)

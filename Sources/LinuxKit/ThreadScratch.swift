@@ -7,6 +7,8 @@ internal import CLinux
 public struct ThreadScratch {
   /// Room for data, in bytes: one full READ.
   public static let dataByteCount = 1 << 20
+  /// How much more fits behind it, for a READ whose ends are widened to those of chunks.
+  public static let marginByteCount = 128 << 10
   /// How many names fit beside it, of 256 bytes each.
   public static let nameCount = 16
   /// How many numbers fit behind the names and the paths.
@@ -23,24 +25,29 @@ public struct ThreadScratch {
     return ThreadScratch(start: start)
   }
 
-  /// Room for `dataByteCount` bytes.
+  /// Room for `dataByteCount` bytes, and `marginByteCount` more.
   @inline(__always)
   public var data: UnsafeMutableRawPointer { start }
+
+  @inline(__always)
+  private var behind: UnsafeMutableRawPointer {
+    start + ThreadScratch.dataByteCount + ThreadScratch.marginByteCount
+  }
 
   /// Room for a name and its NUL; `slot` is below `nameCount`.
   @inline(__always)
   public func name(_ slot: Int) -> UnsafeMutablePointer<CChar> {
-    (start + ThreadScratch.dataByteCount + slot * 256).assumingMemoryBound(to: CChar.self)
+    (behind + slot * 256).assumingMemoryBound(to: CChar.self)
   }
 
   /// Room for the 2048 bytes of a path; `slot` is 0 or 1.
   public func path(_ slot: Int) -> UnsafeMutableRawPointer {
-    start + ThreadScratch.dataByteCount + ThreadScratch.nameCount * 256 + slot * 2048
+    behind + ThreadScratch.nameCount * 256 + slot * 2048
   }
 
   /// Room for `numberCount` numbers.
   @inline(__always)
   public var numbers: UnsafeMutablePointer<UInt32> {
-    (start + ThreadScratch.dataByteCount + 8192).assumingMemoryBound(to: UInt32.self)
+    (behind + 8192).assumingMemoryBound(to: UInt32.self)
   }
 }

@@ -162,13 +162,28 @@ extension Walker {
   public borrowing func replaceFile(
     _ name: some Collection<UInt8>, contents: [UInt8], mode: UInt32
   ) throws(Errno) {
+    try putFile(name, contents, mode, .replacing)
+  }
+
+  /// Puts a file with these contents where no entry is.
+  ///
+  /// Throws EEXIST if there is one. Otherwise as `replaceFile`.
+  public borrowing func addFile(
+    _ name: some Collection<UInt8>, contents: [UInt8], mode: UInt32
+  ) throws(Errno) {
+    try putFile(name, contents, mode, .exclusive)
+  }
+
+  private borrowing func putFile(
+    _ name: some Collection<UInt8>, _ contents: [UInt8], _ mode: UInt32, _ rename: RenameMode
+  ) throws(Errno) {
     let temporary = Array(".\(UInt64.random(in: 0...UInt64.max)).new".utf8)
     let file = try createFile(temporary, mode: mode)
     do {
       try file.writeAll(contents)
       try file.synchronize()
       try file.close()
-      try rename(temporary, to: self, as: name, .replacing)
+      try self.rename(temporary, to: self, as: name, rename)
     } catch {
       try? removeFile(temporary)
       throw error

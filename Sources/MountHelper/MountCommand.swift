@@ -4,6 +4,7 @@ internal import Arguments
 internal import LinuxKit
 internal import Mounting
 internal import Paths
+internal import Store
 
 private let options = Option(
   "", "o", value: "OPTIONS", summary: "mount options; mount.sandboxfs(8) lists them")
@@ -47,6 +48,9 @@ func runMount(_ words: [[UInt8]], called name: String) throws {
     return try ViewMounts.check(container, at: target, settings)
   }
   let view = try ViewMounts.mount(container, at: target, settings)
+  if let warning = container.sealWarning() {
+    try? StandardStream.error.write(Array("\(name): warning: \(warning)\n".utf8))
+  }
   if let remark = view.remark { throw remark }
   say("\(name): \(source.printable) is mounted on \(target.printable)", arguments)
 }

@@ -17,6 +17,8 @@ public struct DaemonStatus: Equatable, Sendable {
   public let unsentCount: Int
   /// Whether the view was mounted by fusermount3, for an ordinary user.
   public let isUsers: Bool
+  /// `intact` or `modified`, as far as anyone has looked; `absent` if the bundle has no seal.
+  public let seal: [UInt8]
 
   /// Asks the daemon that serves the container in `directory`; nil if none listens.
   ///
@@ -58,6 +60,7 @@ public struct DaemonStatus: Equatable, Sendable {
     requestCount = Int(String(decoding: fields["requests"] ?? [], as: UTF8.self)) ?? 0
     unsentCount = Int(String(decoding: fields["unsent"] ?? [], as: UTF8.self)) ?? 0
     isUsers = fields["transport"] == Array("fusermount".utf8)
+    seal = fields["seal"] ?? []
   }
 
   /// What connecting says when there is no daemon, or when it ends in this moment.

@@ -25,6 +25,8 @@ public struct ViewReport: Equatable, Sendable {
   public let isReadOnly: Bool
   /// The bundle's mount; nil if there is none, as in a user's view.
   public let bundleTarget: [UInt8]?
+  /// `intact` or `modified`, `absent` if the bundle has no seal; nil if no daemon can be asked.
+  public let seal: [UInt8]?
   /// How the daemon is.
   public let health: Health
   /// How many messages about refusals the system's log did not take; nil if the daemon can't be
@@ -44,7 +46,8 @@ extension ViewMounts {
         device: entry.device, daemon: daemon?.process.pid,
         isReadOnly: entry.has("ro") || entry.superHas("ro"),
         bundleTarget: table.children(of: entry).first { $0.isBundle(of: entry) }?.mountPoint,
-        health: health(of: entry, daemon), unsentCount: daemon?.status?.unsentCount)
+        seal: daemon?.status?.seal, health: health(of: entry, daemon),
+        unsentCount: daemon?.status?.unsentCount)
     }
   }
 

@@ -119,6 +119,9 @@ public struct RuleID: Hashable, Sendable {
   /// The view has more zones than are kept, so what lies deeper is closed.
   public static var zoneLimit: Self { Self(rawValue: .max - 5) }
 
+  /// What is sealed is as it was sealed, or not there for anyone.
+  public static var seal: Self { Self(rawValue: .max - 6) }
+
   static let builtIn: [(rule: Self, name: String)] = [
     (unset, "built-in:unset"),
     (structural, "built-in:structural"),
@@ -126,6 +129,7 @@ public struct RuleID: Hashable, Sendable {
     (device, "built-in:device"),
     (zones, "built-in:zones"),
     (zoneLimit, "built-in:zone-limit"),
+    (seal, "built-in:seal"),
   ]
 }
 

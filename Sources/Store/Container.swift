@@ -75,7 +75,8 @@ public final class Container: Sendable {
       identifier: identifier.bytes, ownerUID: record.ownerUID, ownerGID: record.ownerGID,
       bundleName: record.bundleName, inodeKey: (record.inodeKey[0], record.inodeKey[1]),
       layers: try Profiles(settings: store.location.settings).layers(of: self),
-      transport: transport, target: target, source: source, mountFlags: mountFlags)
+      transport: transport, target: target, source: source, mountFlags: mountFlags,
+      seal: sealStatus().seal)
   }
 
   /// Whether record, bundle and own rules are still those that it was opened with.

@@ -20,6 +20,8 @@ extension ContainerRecord {
     list["displayName"] = .string(displayName)
     list["version"] = .string(version)
     list["sealState"] = .string(sealState.rawValue)
+    if !tableDigest.isEmpty { list["chunkTable"] = .data(tableDigest) }
+    if !authenticator.isEmpty { list["authenticator"] = .data(authenticator) }
     list["profile"] = .string(profileName)
     list["inodeKey"] = .data(inodeKey.flatMap(Self.bytes))
     list["installed"] = .date(Double(installedSeconds))
@@ -44,6 +46,16 @@ extension ContainerRecord {
       inodeKey: [Self.word(key.prefix(8)), Self.word(key.suffix(8))],
       installedSeconds: try Self.field("installed", fields, Self.seconds),
       updatedSeconds: try Self.field("updated", fields, Self.seconds))
+    tableDigest = try Self.code("chunkTable", fields)
+    authenticator = try Self.code("authenticator", fields)
+  }
+
+  /// 32 bytes; none if the key is not there, as in what an older version wrote.
+  private static func code(
+    _ key: String, _ fields: PropertyDictionary
+  ) throws(RecordError) -> [UInt8] {
+    if fields[key] == nil { return [] }
+    return try field(key, fields) { $0.data?.count == 32 ? $0.data : nil }
   }
 
   private static func field<Value>(

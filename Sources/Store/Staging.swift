@@ -76,10 +76,11 @@ extension Store {
     of container: Container, from staging: borrowing Walker
   ) throws(StoreError) {
     try saying("updating \(container.identifier)") { () throws(Errno) in
-      let bundle = try staging.enter(Self.stagedContainer.utf8).status(
-        of: ContainerLayout.bundle.utf8)
+      let staged = try staging.enter(Self.stagedContainer.utf8)
+      let bundle = try staged.status(of: ContainerLayout.bundle.utf8).identity.inode
+      let seal = try staged.status(of: ContainerLayout.seal.utf8).identity.inode
       try staging.synchronizeFileSystem()
-      let note = "\(container.identifier) \(bundle.identity.inode)"
+      let note = "\(container.identifier) \(bundle) \(seal)"
       try staging.replaceFile(Self.updateNote.utf8, contents: Array(note.utf8), mode: 0o600)
     }
     try finishUpdate(noted: staging)
@@ -87,7 +88,7 @@ extension Store {
 
   /// Does the steps that follow the point of no return, each of which may be done already.
   private func finishUpdate(noted staging: borrowing Walker) throws(StoreError) {
-    guard let (identifier, bundleInode) = readNote(in: staging) else { return }
+    guard let (identifier, inodes) = readNote(in: staging) else { return }
     // Without both there is nothing left to finish.
     let shown = containerPath(identifier)
     let container = try allowing([.noEntry], shown) { () throws(Errno) in
@@ -97,7 +98,9 @@ extension Store {
       try staging.enter(Self.stagedContainer.utf8)
     }
     guard let container, let staged else { return }
-    try exchangeBundle(bundleInode, of: container, with: staged, identifier)
+    for (name, inode) in zip([ContainerLayout.bundle, ContainerLayout.seal], inodes) {
+      try exchange(name, inode, of: container, with: staged, identifier)
+    }
     guard let new = try recordIfPresent(identifier, in: staged) else { return }
     let old = try recordIfPresent(identifier, in: container)
     if let old, !old.bundleName.isEmpty, old.bundleName != new.bundleName {
@@ -114,22 +117,24 @@ extension Store {
     }
   }
 
-  private func readNote(in staging: borrowing Walker) -> (BundleIdentifier, inode: UInt64)? {
+  /// What is updated, and the numbers of its new bundle and of the new seal, if that has one.
+  private func readNote(in staging: borrowing Walker) -> (BundleIdentifier, inodes: [UInt64])? {
     guard
       let bytes = try? staging.openRegularFile(Self.updateNote.utf8).readToEnd(atMost: 4096)
     else { return nil }
     let words = String(decoding: bytes, as: UTF8.self).split(separator: " ")
-    guard words.count == 2, let identifier = BundleIdentifier(String(words[0])),
-      let inode = UInt64(words[1])
+    let inodes = words.dropFirst().compactMap { UInt64($0) }
+    guard (2...3).contains(words.count), inodes.count == words.count - 1,
+      let identifier = BundleIdentifier(String(words[0]))
     else { return nil }
-    return (identifier, inode)
+    return (identifier, inodes)
   }
 
-  private func exchangeBundle(
-    _ inode: UInt64, of container: borrowing Walker, with staged: borrowing Walker,
-    _ identifier: BundleIdentifier
+  private func exchange(
+    _ name: String, _ inode: UInt64, of container: borrowing Walker,
+    with staged: borrowing Walker, _ identifier: BundleIdentifier
   ) throws(StoreError) {
-    let name = ContainerLayout.bundle.utf8
+    let name = name.utf8
     do throws(Errno) {
       if try container.status(of: name).identity.inode == inode { return }
       try staged.rename(name, to: container, as: name, .exchanging)

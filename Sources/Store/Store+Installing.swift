@@ -66,7 +66,10 @@ extension Store {
     let lock = try present?.lockAgainstMounting()
     let owner = try owner(of: information.identifier, present, options, staged)
     try giveAway(bundles, to: owner)
-    let record = try record(of: information, name, owner, options, present)
+    var record = try record(of: information, name, owner, options, present)
+    try BundleSeal.write(
+      for: bundle, &record, into: staged,
+      key: try StoreKey(of: location).readOrCreate())
     try Container.write(record, into: staged)
     if let present {
       let data = try Skeleton.data(of: present.directory)
@@ -193,7 +196,7 @@ extension Store {
     return ContainerRecord(
       identifier: information.identifier, ownerUID: owner.uid, ownerGID: owner.gid,
       bundleName: name, executable: information.executable,
-      displayName: information.displayName, version: information.version, sealState: .unsigned,
+      displayName: information.displayName, version: information.version, sealState: .adHoc,
       profileName: profile,
       inodeKey: present?.record.inodeKey
         ?? [.random(in: 0...UInt64.max), .random(in: 0...UInt64.max)],

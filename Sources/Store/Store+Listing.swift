@@ -40,7 +40,7 @@ extension Store {
       guard let container = try containerIfPresent(identifier) else { return nil }
       return ListedContainer(
         identifier: identifier, name: container.record.displayName,
-        version: container.record.version, state: container.record.sealState.rawValue,
+        version: container.record.version, state: container.sealStatus().state.rawValue,
         isMounted: container.isMounted, problem: nil)
     } catch {
       return ListedContainer(

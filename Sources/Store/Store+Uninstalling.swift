@@ -59,12 +59,15 @@ extension Store {
       let staged = try staging.createDirectory(Self.stagedContainer.utf8, mode: 0o700)
       _ = try staged.createDirectory(
         ContainerLayout.bundle.utf8, mode: BundleWriter.directoryMode)
+      _ = try staged.createDirectory(ContainerLayout.seal.utf8, mode: 0o700)
       return staged
     }
     var record = container.record
     record.bundleName = []
     record.executable = []
     record.sealState = .dataOnly
+    record.tableDigest = []
+    record.authenticator = []
     record.updatedSeconds = currentSeconds()
     try Container.write(record, into: staged)
     try commitUpdate(of: container, from: staging)

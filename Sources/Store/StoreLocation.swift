@@ -31,7 +31,8 @@ public struct StoreLocation: Equatable, Sendable {
   public static let defaultFirstUID: UInt32 = 0x7000_0000
 
   /// The places for this process: the store that is given, else `$SANDBOXFS_STORE`, else root's or
-  /// the user's.
+  /// the user's; the settings in `$SANDBOXFS_SETTINGS` alone, else where those of root or of the
+  /// user and the host are.
   ///
   /// An empty or relative path in the environment counts as none, as the XDG specification says.
   public static func standard(explicit: [UInt8]? = nil) throws(StoreError) -> StoreLocation {
@@ -41,6 +42,9 @@ public struct StoreLocation: Equatable, Sendable {
     }
     let chosen = explicit ?? absolute("SANDBOXFS_STORE")
     let store = if let chosen { chosen } else { try usualStore(of: uid) }
+    if let settings = absolute("SANDBOXFS_SETTINGS") {
+      return StoreLocation(store: store, settings: [settings])
+    }
     if uid == 0 { return StoreLocation(store: store) }
     let settings = try base("XDG_CONFIG_HOME", else: "/.config", of: uid)
     return StoreLocation(store: store, settings: [settings, hostSettings])

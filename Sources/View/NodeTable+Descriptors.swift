@@ -12,6 +12,7 @@ enum ScratchName {
   static let zone = 2
   static let orphan = 3
   static let command = 4
+  static let sealed = 5
 }
 
 /// A pinned descriptor, and the name below it that means the node; empty for the descriptor itself.

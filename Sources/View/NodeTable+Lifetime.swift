@@ -28,12 +28,33 @@ extension NodeTable {
       node.pointee.lookups += 1
       return known
     }
-    return try add(parent, name, status, identity, ruling)
+    return try add(parent, name, type: status.mode & 0o170000, identity, ruling)
+  }
+
+  /// Counts a lookup of an entry of the table of chunks, and returns its node.
+  func enterSealed(
+    _ parent: NodeIndex, _ name: Name, _ entry: UInt32, type: UInt32, _ ruling: Ruling
+  ) throws(Errno) -> NodeIndex {
+    let identity = SealedBundle.identity(entry)
+    lock.lock()
+    defer { lock.unlock() }
+    let known = find(identity)
+    if known != 0 {
+      let node = record(known)
+      if node.pointee.zone != ruling.zone.rawValue || node.pointee.zoneEpoch != zoneEpoch {
+        setZone(node, ruling)
+      }
+      node.pointee.lookups += 1
+      return known
+    }
+    let index = try add(parent, name, type: type, identity, ruling)
+    record(index).pointee.entry = entry
+    record(index).pointee.state.insert(.sealed)
+    return index
   }
 
   func add(
-    _ parent: NodeIndex, _ name: Name, _ status: borrowing InodeStatus, _ identity: Identity,
-    _ ruling: Ruling
+    _ parent: NodeIndex, _ name: Name, type: UInt32, _ identity: Identity, _ ruling: Ruling
   ) throws(Errno) -> NodeIndex {
     let index = slab.take()
     guard index != 0 else { throw .noMemory }
@@ -51,7 +72,7 @@ extension NodeTable {
     node.pointee.parent = parent
     node.pointee.name = cells
     node.pointee.identity = identity
-    node.pointee.type = status.mode & 0o170000
+    node.pointee.type = type
     node.pointee.lookups = 1
     setZone(node, ruling)
     record(parent).pointee.children += 1

@@ -146,6 +146,19 @@ extension NodeTable {
     return index
   }
 
+  /// The entry of a node in the table of chunks, which it has for its life.
+  @inline(__always)
+  func entry(of index: NodeIndex) -> UInt32 { record(index).pointee.entry }
+
+  /// The bundle is sealed: its own entry is the table's first.
+  ///
+  /// Before the first request.
+  func sealBundle() {
+    let node = record(NodeTable.bundle)
+    node.pointee.entry = 0
+    node.pointee.inode = SealedBundle.inode(0)
+  }
+
   /// What is the matter with a node right now.
   @inline(__always)
   func state(of index: NodeIndex) -> NodeRecord.State {

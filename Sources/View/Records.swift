@@ -17,6 +17,8 @@ struct NodeRecord {
     static let permanent = State(rawValue: 1 << 4)
     /// No name leads to its inode any more, so that it is not found by its identity.
     static let unhashed = State(rawValue: 1 << 5)
+    /// What it is, is what the table of chunks says, whatever inode the store has in its place.
+    static let sealed = State(rawValue: 1 << 6)
   }
 
   // Primary.
@@ -43,6 +45,8 @@ struct NodeRecord {
   var backing: Int32
   /// The type, as the S_IFMT bits of a mode.
   var type: UInt32
+  /// Its entry in the table of chunks; `SealedBundle.none` if it is not sealed.
+  var entry: UInt32
 
   // Derived.
   var nextInBucket: UInt32

@@ -7,6 +7,9 @@ extension ViewFileSystem {
   func answerAttributes(_ node: NodeID, _ handle: HandleID?, _ reply: consuming Reply) {
     do throws(Errno) {
       let index = try nodes.index(of: node.rawValue)
+      if let sealed = sealed(index) {
+        return reply.attributes(try shown(sealed), lifetimeSeconds: lifetimeSeconds)
+      }
       let status = try status(index, handle)
       reply.attributes(
         shown(status, of: index),
@@ -33,6 +36,10 @@ extension ViewFileSystem {
       let index = try nodes.index(of: node.rawValue)
       let scratch = try ThreadScratch.current()
       try requireChange(request, index, changes, scratch)
+      if let sealed = sealed(index) {
+        // Nothing is left that could be changed.
+        return reply.attributes(try shown(sealed), lifetimeSeconds: lifetimeSeconds)
+      }
       let descriptor = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
       // The size first: it is what can fail for want of space, and then nothing has changed.
@@ -146,6 +153,9 @@ extension ViewFileSystem {
   func answerTarget(_ request: Request, _ node: NodeID, _ reply: consuming Reply) {
     do throws(Errno) {
       let link = try admit(request, .read, node)
+      if let sealed = sealed(link.index) {
+        return answerSealedTarget(sealed, link.scratch, reply)
+      }
       let descriptor = try nodes.pin(link.index, link.scratch)
       defer { nodes.unpin(link.index) }
       let target = link.scratch.data.assumingMemoryBound(to: CChar.self)
@@ -177,7 +187,7 @@ extension ViewFileSystem {
     _ request: Request, _ node: NodeID, _ count: Int, _ reply: consuming Reply
   ) {
     let seesTrusted = request.uid == 0
-    answerBytes(request, .readAttributes, node, count, reply) {
+    answerBytes(request, .readAttributes, node, count, isList: true, reply) {
       descriptor, buffer, room throws(Errno) in
       if seesTrusted {
         return try ExtendedAttributes.list(descriptor, into: buffer, byteCount: room)
@@ -195,11 +205,16 @@ extension ViewFileSystem {
   @inline(__always)
   private func answerBytes(
     _ request: Request, _ operation: Operation, _ node: NodeID, _ count: Int,
-    _ reply: consuming Reply,
+    isList: Bool = false, _ reply: consuming Reply,
     _ read: (CInt, UnsafeMutableRawPointer?, Int) throws(Errno) -> Int
   ) {
     do throws(Errno) {
       let subject = try admit(request, operation, node)
+      if sealed(subject.index) != nil {
+        // What is sealed has none.
+        guard isList else { throw .noData }
+        return count == 0 ? reply.size(0) : reply.bytes(subject.scratch.data, count: 0)
+      }
       let descriptor = try nodes.pin(subject.index, subject.scratch)
       defer { nodes.unpin(subject.index) }
       let room = min(count, ThreadScratch.dataByteCount)

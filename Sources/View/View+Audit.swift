@@ -71,6 +71,16 @@ extension ViewFileSystem {
     if ruling.decide(.lookup, .file).denial != nil { throw .noEntry }
   }
 
+  /// The errno of a refusal by the seal, once it is in the log, which no rule keeps it from.
+  @inline(never)
+  func refuseSeal(
+    _ error: Errno, _ operation: Operation, _ ruling: Ruling, _ request: Request,
+    _ subject: Subject
+  ) -> Errno {
+    log(error.code, .seal, ruling, Inquiry(request, operation, subject))
+    return error
+  }
+
   @inline(never)
   private func refuse(
     _ denial: Denial, _ rule: RuleID, _ ruling: Ruling, _ inquiry: Inquiry

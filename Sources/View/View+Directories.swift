@@ -14,6 +14,7 @@ extension ViewFileSystem {
     do throws(Errno) {
       let folder = try admit(request, .list, node)
       let index = folder.index
+      if sealed(index) != nil { return openSealedFolder(request, index, reply) }
       let path = try nodes.pin(index, folder.scratch)
       defer { nodes.unpin(index) }
       let descriptor = try nodes.withRoom { () throws(Errno) in
@@ -29,6 +30,29 @@ extension ViewFileSystem {
       } catch {
         nodes.closed(index, .directory)
         throw error
+      }
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  /// A sealed directory is listed from the table: nothing of the store is opened for it.
+  private func openSealedFolder(
+    _ request: Request, _ index: NodeIndex, _ reply: consuming Reply
+  ) {
+    do throws(Errno) {
+      _ = try nodes.opened(index, .directory)
+      let handle: HandleID
+      do throws(Errno) {
+        let nothing = Descriptor(owning: -1)
+        handle = HandleID(try handles.open(index, nothing, .directory, process: request.pid))
+      } catch {
+        nodes.closed(index, .directory)
+        throw error
+      }
+      if !reply.opened(handle, OpenMode([.keepCache, .cacheDirectory])) {
+        _ = try? handles.close(handle.rawValue)
+        nodes.closed(index, .directory)
       }
     } catch {
       reply.fail(error)
@@ -53,7 +77,13 @@ extension ViewFileSystem {
         entries: scratch.data, capacity: capacity(for: room, withAttributes),
         answer: DirectoryBuffer(scratch.data + half, capacity: room))
       do throws(Errno) {
-        try fill(&listing, from: offset)
+        if let sealed = sealed(folder.index) {
+          try fillSealed(
+            folder.index, sealed, folder.ruling, from: offset, withAttributes: withAttributes,
+            &listing.answer, scratch)
+        } else {
+          try fill(&listing, from: offset)
+        }
       } catch  where listing.answer.count > 0 {
         // What is listed already is answered; the next request meets the error at once.
       }

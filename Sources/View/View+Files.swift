@@ -34,6 +34,9 @@ extension ViewFileSystem {
       let scratch = try ThreadScratch.current()
       let ruling = nodes.ruling(of: index, scratch)
       try requireOpen(request, index, ruling, flags)
+      if let sealed = sealed(index) {
+        return openSealed(request, index, sealed, flags, ruling, scratch, reply)
+      }
       let path = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
       let descriptor = try nodes.withRoom { () throws(Errno) in
@@ -42,6 +45,24 @@ extension ViewFileSystem {
         }
       }
       let open = try keep(request, index, descriptor, path: path, flags, ruling)
+      if !reply.opened(open.handle, open.mode) { close(open.handle) }
+    } catch {
+      reply.fail(error)
+    }
+  }
+
+  private func openSealed(
+    _ request: Request, _ index: NodeIndex, _ node: SealedNode, _ flags: CInt, _ ruling: Ruling,
+    _ scratch: ThreadScratch, _ reply: consuming Reply
+  ) {
+    do throws(Errno) {
+      // No policy lets anyone write there; if one did, this is where it ends.
+      guard flags & (OpenFlag.accessMode | OpenFlag.truncate) == 0 else { throw .readOnly }
+      try requireIntact(
+        request, index, node, ruling, executes: flags & OpenFlag.execute != 0)
+      let descriptor = try openSealed(request, index, node, ruling, scratch)
+      let raw = descriptor.rawValue
+      let open = try keep(request, index, descriptor, path: raw, flags, ruling)
       if !reply.opened(open.handle, open.mode) { close(open.handle) }
     } catch {
       reply.fail(error)
@@ -200,9 +221,15 @@ extension ViewFileSystem {
 
   // MARK: Bytes
 
-  func readFile(_ handle: HandleID, _ offset: Int64, _ count: Int, _ reply: consuming Reply) {
+  func readFile(
+    _ request: Request, _ handle: HandleID, _ offset: Int64, _ count: Int,
+    _ reply: consuming Reply
+  ) {
     do throws(Errno) {
       let open = try handles.find(handle.rawValue)
+      if let sealed = sealed(open.node) {
+        return readSealed(request, open, sealed, offset, count, reply)
+      }
       let scratch = try ThreadScratch.current()
       let room = min(count, ThreadScratch.dataByteCount)
       let size = try FileIO.read(open.descriptor, into: scratch.data, count: room, at: offset)
@@ -248,6 +275,8 @@ extension ViewFileSystem {
   func synchronizeFile(_ handle: HandleID, _ dataOnly: Bool, _ reply: consuming Reply) {
     do throws(Errno) {
       let open = try handles.find(handle.rawValue)
+      // Nothing of it is ever written.
+      if sealed(open.node) != nil { return reply.succeed() }
       try FileIO.synchronize(open.descriptor, dataOnly: dataOnly)
       reply.succeed()
     } catch {
@@ -284,6 +313,10 @@ extension ViewFileSystem {
       let from = try handles.find(source.handle.rawValue)
       let to = try handles.find(target.handle.rawValue)
       try requirePosition(request, to, target.offset)
+      if let sealed = sealed(from.node) {
+        return reply.written(
+          try copySealed(request, from, sealed, source.offset, to: to, target.offset, count))
+      }
       // The answer has 32 bits, and a thread is not to be busy for long: callers ask again.
       let limit = 64 << 20
       let copied = try mutate(.setsValue) { () throws(Errno) in
@@ -300,6 +333,7 @@ extension ViewFileSystem {
   func seekFile(_ handle: HandleID, _ offset: Int64, _ whence: CInt, _ reply: consuming Reply) {
     do throws(Errno) {
       let open = try handles.find(handle.rawValue)
+      if let sealed = sealed(open.node) { return seekSealed(sealed, offset, whence, reply) }
       reply.offset(try FileIO.seek(open.descriptor, to: offset, whence))
     } catch {
       reply.fail(error)

@@ -4,7 +4,9 @@ import LinuxKit
 import Policy
 
 extension ViewFileSystem {
-  func find(_ parent: NodeID, _ name: Name, _ reply: consuming Reply) {
+  func find(
+    _ request: Request, _ parent: NodeID, _ name: Name, _ reply: consuming Reply
+  ) {
     do throws(Errno) {
       try check(name)
       let scratch = try ThreadScratch.current()
@@ -13,6 +15,10 @@ extension ViewFileSystem {
       // Not to be kept in mind as absent: another policy may show it, and nobody could tell the
       // kernel then.
       guard ruling.decide(.lookup, .file).isAllowed else { return reply.fail(.noEntry) }
+      if let sealed = sealed(directory) {
+        return answer(
+          try sealedEntry(request, name, in: directory, sealed, ruling, scratch), reply)
+      }
       let entry = try entry(name, in: directory, ruling, scratch)
       answer(entry, reply)
     } catch {
@@ -60,6 +66,15 @@ extension ViewFileSystem {
   /// The bundle is served from its own directory: its name in the data is only a placeholder.
   func bundleEntry(_ name: Name, in parent: NodeIndex) throws(Errno) -> Entry? {
     guard parent == NodeTable.root, isBundle(name) else { return nil }
+    if let sealed = sealed(NodeTable.bundle) {
+      var entry = Entry()
+      entry.attributes = try shown(sealed)
+      nodes.enterPermanent(NodeTable.bundle)
+      entry.node = NodeID(nodes.id(of: NodeTable.bundle))
+      entry.lifetimeSeconds = lifetimeSeconds
+      entry.attributeLifetimeSeconds = lifetimeSeconds
+      return entry
+    }
     let status = try InodeStatus.of(nodes.record(NodeTable.bundle).pointee.descriptor)
     nodes.enterPermanent(NodeTable.bundle)
     return makeEntry(NodeTable.bundle, status)

@@ -20,6 +20,8 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   let ownerUID: UInt32
   let ownerGID: UInt32
   let backing: Backing
+  /// The bundle's seal; nil if it has none.
+  let sealedBundle: SealedBundle?
   /// Where the kernel may do I/O itself; set before the first request.
   @exclusivity(unchecked) public var backingFiles: BackingFiles?
   /// What was refused, for whoever writes it down.
@@ -38,6 +40,11 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   ) throws(Errno) {
     let backing = try Backing.open(container, bundleName: configuration.bundleName)
     let arena = try Arena()
+    sealedBundle =
+      configuration.bundleName.isEmpty
+      ? nil
+      : try SealedBundle(
+        configuration.seal, bundleName: configuration.bundleName, container: container)
     self.caller = caller
     bundleName = configuration.bundleName
     ownerUID = configuration.ownerUID
@@ -47,11 +54,15 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
       arena, policy, root: backing.dataPath, bundle: backing.bundlePath,
       bundleName: configuration.bundleName, orphans: backing.orphansPath,
       descriptorLimit: descriptorLimit)
+    if sealedBundle != nil { nodes.sealBundle() }
     handles = HandleTable(arena)
     audit = try AuditRing()
     self.backing = backing
     super.init()
   }
+
+  /// Whether anything of the bundle was found to differ from its seal; nil if it has none.
+  public var isBundleModified: Bool? { sealedBundle?.isModified }
 
   /// Whether the store is on an overlay, which is a level of stacking of its own.
   public var isOnOverlay: Bool { backing.isOnOverlay }
@@ -74,7 +85,7 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   override public func lookup(
     _ request: Request, _ parent: NodeID, _ name: Name, _ reply: consuming Reply
   ) {
-    find(parent, name, reply)
+    find(request, parent, name, reply)
   }
 
   override public func forget(_ node: NodeID, _ count: LookupCount) {
@@ -198,7 +209,7 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     _ request: Request, _ node: NodeID, _ handle: HandleID, _ offset: Int64, _ count: Int,
     _ reply: consuming Reply
   ) {
-    readFile(handle, offset, count, reply)
+    readFile(request, handle, offset, count, reply)
   }
 
   override public func write(

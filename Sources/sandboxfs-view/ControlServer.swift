@@ -122,6 +122,7 @@ final class ControlServer: Sendable {
     object.add("transport", configuration.transport == .kernel ? "kernel".utf8 : "fusermount".utf8)
     object.add("requests", live.requestCount)
     object.add("unsent", systemLog.droppedCount)
+    object.add("seal", live.sealState.utf8)
     return object.line + [UInt8(ascii: "\n")]
   }
 }

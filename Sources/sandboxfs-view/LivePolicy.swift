@@ -39,6 +39,15 @@ final class LivePolicy: Sendable {
   /// How many requests the kernel has sent.
   var requestCount: Int { session.requestCount }
 
+  /// Whether the bundle is as its seal says, as far as anyone has looked.
+  var sealState: String {
+    switch fileSystem.isBundleModified {
+    case nil: "absent"
+    case true?: "modified"
+    case false?: "intact"
+    }
+  }
+
   /// Answers the command, whose payload is still to be read from the connection.
   func answer(to request: [String: [UInt8]], _ connection: borrowing Descriptor) -> [UInt8] {
     guard let field = request["bytes"], let count = Int(String(decoding: field, as: UTF8.self)),

@@ -49,13 +49,16 @@ private struct Fact {
 private func facts(about container: Container) -> [Fact] {
   let record = container.record
   let isMounted = container.isMounted
+  let seal = container.sealStatus()
   return [
     Fact("Identifier", "identifier", "\(record.identifier)"),
     Fact("Name", "name", record.displayName),
     Fact("Version", "version", record.version),
     Fact("Bundle", "bundle", record.bundleName.printable),
     Fact("Executable", "executable", record.executable.printable),
-    Fact("Seal", "state", record.sealState.rawValue),
+    Fact(
+      "Seal", "state", shown: seal.state.rawValue + (seal.reason.map { ": \($0)" } ?? ""),
+      .string(seal.state.rawValue)),
     Fact("Profile", "profile", record.profileName),
     Fact(
       "Owner", "uid", shown: "uid \(record.ownerUID), gid \(record.ownerGID)",

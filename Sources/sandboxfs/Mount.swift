@@ -27,6 +27,7 @@ let mountSubcommand = Subcommand(
   var settings = MountSettings()
   settings.readOnly = arguments.has(readOnly)
   let view = try ViewMounts.mount(container, at: arguments.positionals[1], settings)
+  if let warning = container.sealWarning() { complain("sandboxfs mount: warning: \(warning)") }
   guard let remark = view.remark else { return 0 }
   complain("sandboxfs mount: \(remark.message)")
   return remark.exitStatus

@@ -53,6 +53,7 @@ let runSubcommand = Subcommand(
 /// Runs it in the container as it is now.
 private func run(_ arguments: ParsedArguments, _ options: RunOptions) throws -> RunOutcome {
   let container = try preparedContainer(arguments.positionals[0], arguments)
+  try container.requireLaunchable()
   return try Launch.run(
     container.directory.descriptor, container.record, try configuration(of: container),
     command: arguments.rest ?? [], options, isCurrent: container.isCurrent)

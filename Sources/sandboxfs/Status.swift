@@ -37,11 +37,11 @@ let statusSubcommand = Subcommand(
 }
 
 private func table(_ views: [ViewReport]) -> Table {
-  var table = Table("APP", "MOUNTED AT", "ACCESS", "DAEMON", "STATE")
+  var table = Table("APP", "MOUNTED AT", "ACCESS", "DAEMON", "SEAL", "STATE")
   for view in views {
     table.add(
       view.identifier.printable, view.target.printable, view.isReadOnly ? "ro" : "rw",
-      view.daemon.map { String($0) } ?? "", view.health.rawValue)
+      view.daemon.map { String($0) } ?? "", view.seal?.printable ?? "", view.health.rawValue)
   }
   return table
 }
@@ -66,6 +66,7 @@ private func object(_ view: ViewReport) -> JSON {
     ("device", .string("\(view.device)")),
     ("daemon", view.daemon.map { .integer(Int64($0)) } ?? .null),
     ("bundle", .text(view.bundleTarget?.printable)),
+    ("seal", .text(view.seal?.printable)),
     ("state", .string(view.health.rawValue)),
     ("unsentMessages", view.unsentCount.map { .integer(Int64($0)) } ?? .null),
   ])

@@ -62,6 +62,7 @@ private let file = URL(filePath: #filePath).deletingLastPathComponent()
     var environment = standardEnvironment
     environment["PATH"] = BuiltPrograms.directory + ":" + (environment["PATH"] ?? "")
     environment["SANDBOXFS_STORE"] = scratch + "/store"
+    environment["SANDBOXFS_SETTINGS"] = scratch + "/settings"
     return environment
   }
 

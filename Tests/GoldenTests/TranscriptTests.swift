@@ -88,6 +88,7 @@ private let directory = URL(filePath: #filePath).deletingLastPathComponent()
     var environment = standardEnvironment
     environment["PATH"] = BuiltPrograms.directory + ":" + (environment["PATH"] ?? "")
     environment["SANDBOXFS_STORE"] = scratch + "/store"
+    environment["SANDBOXFS_SETTINGS"] = scratch + "/settings"
     let shell = ["sh", "-c", "exec 2>&1; cd \(scratch); \(script)"]
     if !apart { return try run("env", shell, environment: environment).text }
     let setUp = """

@@ -17,8 +17,13 @@ private func prelude(_ directory: String, owner: UInt32?) -> String {
   mount -t tmpfs t over
   S="$T/a store, mine"
   C="$S/containers/com.example.Notes"
+  export SANDBOXFS_SETTINGS=$T/settings
   O='store="\#(directory)/a store, mine"'
   FSTAB="store=$T/a\\040store\\,\\040mine"
+  # Where root's key is looked for, if nothing is in the environment.
+  mkdir over/upper3 over/work3
+  mount -t overlay -o lowerdir=/etc,upperdir=over/upper3,workdir=over/work3 o /etc
+  mkdir -p /etc/sandboxfs; cp -p settings/store.key /etc/sandboxfs
   # mount(8) wants to know an ordinary user by name.
   { cat /etc/passwd; echo "ann:x:\#(owner ?? 1234):\#(owner ?? 1234)::/:/bin/sh"; } > over/passwd
   mount --bind over/passwd /etc/passwd
@@ -99,6 +104,7 @@ private func install(in directory: String, owner: UInt32?) throws {
   var location = StoreLocation(store: Array(place.utf8))
   // The host's register is none of a test's business; the helpers find one of their own.
   location.uidRegister = Array((directory + "/uids").utf8)
+  location.settings = [Array((directory + "/settings").utf8)]
   let store = try Store.openOrCreate(location)
   _ = try store.install(from: Array((directory + "/Notes.app").utf8))
   guard let owner else { return }
@@ -110,7 +116,7 @@ private func install(in directory: String, owner: UInt32?) throws {
       """
       cd '\(place)'
       sed -i -E '/owner[UG]ID/{n;s/[0-9]+/\(owner)/}' containers/*/container.plist
-      chown -hR \(owner):\(owner) . ../m ../n
+      chown -hR \(owner):\(owner) . ../m ../n ../settings
       """,
     ])
   try #require(given.status == 0, "\(given.errorText)")

@@ -107,6 +107,7 @@ struct PolicySetTests {
         lock
         orphans
         profile
+        seal
         same
 
         """)
@@ -139,19 +140,17 @@ struct PolicySetTests {
   func reload() throws {
     let said = try shell(
       """
-      mount -t tmpfs none /etc/sandboxfs 2> /dev/null ||
-        { mkdir -p etc work; mount -t overlay -o lowerdir=/etc,upperdir=etc,workdir=work o /etc; }
-      mkdir -p /etc/sandboxfs/profiles
+      mkdir -p $SANDBOXFS_SETTINGS/profiles
       sandboxfs policy reload; sandboxfs policy reload $APP
       sandboxfs mount $APP view
-      echo '/Documents -write' > /etc/sandboxfs/profiles/$APP.profile
+      echo '/Documents -write' > $SANDBOXFS_SETTINGS/profiles/$APP.profile
       touch view/Documents/a && echo written
       sandboxfs policy reload
       touch view/Documents/b 2> /dev/null || echo refused
-      echo '/Documents wirte' > /etc/sandboxfs/profiles/$APP.profile
+      echo '/Documents wirte' > $SANDBOXFS_SETTINGS/profiles/$APP.profile
       sandboxfs policy reload $APP 2>&1 | cut -d: -f1-4; echo ${PIPESTATUS[0]}
       touch view/Documents/b 2> /dev/null || echo refused
-      echo '/tmp/x exec' > /etc/sandboxfs/profiles/$APP.profile
+      echo '/tmp/x exec' > $SANDBOXFS_SETTINGS/profiles/$APP.profile
       sandboxfs policy reload --json $APP
       """)
     #expect(

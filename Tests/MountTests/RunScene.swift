@@ -32,6 +32,7 @@ struct RunScene {
   var environment: [String: String] {
     [
       "PATH": "/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8", "SANDBOXFS_STORE": store,
+      "SANDBOXFS_SETTINGS": path + "/settings",
       "SECRET": "not for apps",
     ]
   }

@@ -31,6 +31,7 @@ func shell(_ script: String) throws -> String {
     var environment = standardEnvironment
     environment["PATH"] = BuiltPrograms.directory + ":" + (environment["PATH"] ?? "")
     environment["SANDBOXFS_STORE"] = place + "/store"
+    environment["SANDBOXFS_SETTINGS"] = place + "/settings"
     environment["PLACE"] = place
     let outcome = try run(
       "unshare",

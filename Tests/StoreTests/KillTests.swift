@@ -63,6 +63,8 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
     process.arguments = [
       "install", "--store", String(decoding: store.path, as: UTF8.self), bundle.path,
     ]
+    let settings = String(decoding: store.location.settings[0], as: UTF8.self)
+    process.environment = ["SANDBOXFS_SETTINGS": settings]
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     try process.run()

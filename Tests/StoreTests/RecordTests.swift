@@ -33,7 +33,7 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
       #expect(message?.contains(wanted) == true, "\(message ?? "read")")
       #expect(message?.contains("\n") == false)
       let list = try store.list()
-      #expect(list.map(\.state) == ["broken", "unsigned"])
+      #expect(list.map(\.state) == ["broken", "ad hoc"])
       #expect(list.first?.problem == message)
       try store.uninstall(identifier)
       #expect(try store.list().map(\.identifier.description) == ["com.example.Other"])
@@ -51,7 +51,7 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
       ("<string>Notes.app</string>", "<string>../x.app</string>", "'bundleName'"),
       ("<string>default</string>", "<string>../../x</string>", "'profile'"),
       ("<integer>1879048192</integer>", "<integer>-1</integer>", "'ownerUID'"),
-      ("<string>unsigned</string>", "<string>perfect</string>", "'sealState'"),
+      ("<string>ad hoc</string>", "<string>perfect</string>", "'sealState'"),
     ])
   func fields(_ old: String, _ new: String, _ wanted: String) throws {
     try withStore { store, path in

@@ -107,7 +107,7 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
       let record = try store.container(report.identifier).record
       #expect(record.executable == bytes(form.program))
       #expect(record.bundleName == bytes("Any.app"))
-      #expect(record.sealState == .unsigned)
+      #expect(record.sealState == .adHoc)
       #expect(record.profileName == "default")
     }
   }

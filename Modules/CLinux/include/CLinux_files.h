@@ -64,7 +64,7 @@ int clinux_renameat2(int from, const char *old_name, int to, const char *new_nam
 void clinux_descriptor_path(int descriptor, char path[CLINUX_DESCRIPTOR_PATH_SIZE]);
 
 /// A buffer of CLINUX_THREAD_BUFFER_SIZE bytes that belongs to this thread until its end, or NULL.
-#define CLINUX_THREAD_BUFFER_SIZE ((1 << 20) + 8192 + 16384)
+#define CLINUX_THREAD_BUFFER_SIZE ((1 << 20) + (128 << 10) + 8192 + 16384)
 void *clinux_thread_buffer(void);
 
 /// Whether the file system that holds a descriptor is one whose places in listings hold for every
