@@ -66,6 +66,9 @@ extension ViewFileSystem {
   ) {
     do throws(Errno) {
       let folder = try admitListing(request, node, handle, offset)
+      if let sealed = sealed(folder.index) {
+        return listSealed(folder, sealed, offset, count, withAttributes, reply)
+      }
       let opened = try open(folder, handle)
       let scratch = folder.scratch
       // The backing's entries in the first half of the buffer, the answer in the second.
@@ -77,13 +80,7 @@ extension ViewFileSystem {
         entries: scratch.data, capacity: capacity(for: room, withAttributes),
         answer: DirectoryBuffer(scratch.data + half, capacity: room))
       do throws(Errno) {
-        if let sealed = sealed(folder.index) {
-          try fillSealed(
-            folder.index, sealed, folder.ruling, from: offset, withAttributes: withAttributes,
-            &listing.answer, scratch)
-        } else {
-          try fill(&listing, from: offset)
-        }
+        try fill(&listing, from: offset)
       } catch  where listing.answer.count > 0 {
         // What is listed already is answered; the next request meets the error at once.
       }
@@ -147,7 +144,10 @@ extension ViewFileSystem {
     _ reply: consuming Reply
   ) {
     do throws(Errno) {
-      let opened = try open(try admit(request, .list, node), handle)
+      let folder = try admit(request, .list, node)
+      // Nothing of it is ever written.
+      if sealed(folder.index) != nil { return reply.succeed() }
+      let opened = try open(folder, handle)
       try FileIO.synchronize(opened.number, dataOnly: dataOnly)
       reply.succeed()
     } catch {
@@ -156,7 +156,7 @@ extension ViewFileSystem {
   }
 
   /// Nobody got the listing: its lookups are taken back.
-  private func undo(_ answer: DirectoryBuffer) {
+  func undo(_ answer: DirectoryBuffer) {
     answer.forEachNode { nodes.forget($0.rawValue, 1) }
   }
 

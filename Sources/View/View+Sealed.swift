@@ -86,8 +86,26 @@ extension ViewFileSystem {
 
   // MARK: Listings
 
-  /// Lists a directory of the table: the offset of an entry is its place in the listing.
-  func fillSealed(
+  /// Lists a directory of the table: nothing of the store is opened for it.
+  func listSealed(
+    _ folder: Admitted, _ node: SealedNode, _ offset: Int64, _ count: Int,
+    _ withAttributes: Bool, _ reply: consuming Reply
+  ) {
+    let room = min(count, ThreadScratch.dataByteCount)
+    var answer = DirectoryBuffer(folder.scratch.data, capacity: room)
+    do throws(Errno) {
+      try fillSealed(
+        folder.index, node, folder.ruling, from: offset, withAttributes: withAttributes, &answer,
+        folder.scratch)
+    } catch {
+      // What is listed already is answered; the next request meets the error at once.
+      if answer.count == 0 { return reply.fail(error) }
+    }
+    if !reply.listing(answer) && withAttributes { undo(answer) }
+  }
+
+  /// The offset of an entry is its place in the listing.
+  private func fillSealed(
     _ directory: NodeIndex, _ node: SealedNode, _ ruling: Ruling, from offset: Int64,
     withAttributes: Bool, _ answer: inout DirectoryBuffer, _ scratch: ThreadScratch
   ) throws(Errno) {
