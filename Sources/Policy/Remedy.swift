@@ -80,7 +80,9 @@ private struct Trial {
       question.operation == .exchange
       && ![.hidden, .write, .append].contains(attribute)
     if isDifference { return .outsideRules("two renames instead: the two places differ") }
-    return engine.layer(of: verdict.rule) == .limits ? .change(verdict.rule) : nil
+    guard engine.layer(of: verdict.rule) == .limits else { return nil }
+    // The limits are read last, so each line that was tried has moved them on by one rule.
+    return .change(RuleID(rawValue: verdict.rule.rawValue - UInt32(lines.count)))
   }
 
   private mutating func nextEngine(
@@ -128,11 +130,17 @@ private struct Trial {
     return "\(Presentation.pattern(directory.components)) \(value)"
   }
 
-  private func adding(_ lines: [String]) -> [ProfileSource] {
-    let text = Array(("\n" + lines.joined(separator: "\n") + "\n").utf8)
-    var layers = layers
+  private func adding(_ lines: [String]) -> [ProfileSource] { layers.addingOwn(lines) }
+}
+
+extension [ProfileSource] {
+  /// The layers with more lines at the end of the container's own profile.
+  func addingOwn(_ lines: [String]) -> [ProfileSource] {
+    let text = Array<UInt8>(("\n" + lines.joined(separator: "\n") + "\n").utf8)
+    var layers = self
     guard let index = layers.lastIndex(where: { $0.rank == .container }) else {
-      return layers + [ProfileSource(rank: .container, name: Array("profile".utf8), text: text)]
+      let name = Array<UInt8>("profile".utf8)
+      return layers + [ProfileSource(rank: .container, name: name, text: text)]
     }
     layers[index].text += text
     return layers

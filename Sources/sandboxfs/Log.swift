@@ -9,6 +9,8 @@ internal import Store
 private let follow = Option(
   "follow", "f", summary: "go on, and print what is refused as it happens")
 private let json = Option("json", summary: "print the log's own lines, a JSON object each")
+private let suggest = Option(
+  "suggest", summary: "print the fewest lines of a profile that would have allowed it all")
 private let since = Option(
   "since", value: "TIME", .free,
   summary: "leave out what is older: 30s, 10m, 2h or 3d ago, or a time in UTC such as "
@@ -17,29 +19,58 @@ private let since = Option(
 let logSubcommand = Subcommand(
   command: Command(
     name: "log", summary: "Shows what an app was refused, and by which rule.",
-    examples: ["sandboxfs log com.example.Notes", "sandboxfs log -f --since 1h com.example.Notes"],
+    examples: [
+      "sandboxfs log com.example.Notes", "sandboxfs log -f --since 1h com.example.Notes",
+      "sandboxfs log --since 10m --suggest com.example.Notes",
+    ],
     discussion: [
       "The oldest comes first. What came several times at once is one line with its count. The "
         + "log is kept when the view is unmounted; of a long one the oldest part goes, but for the "
-        + "first line of each kind. 'sandboxfs policy explain' says why, and what would allow it."
+        + "first line of each kind. 'sandboxfs policy explain' says why, and what would allow it.",
+      "With --suggest the lines that answer most come first, each with how many refusals it "
+        + "answers and what was asked for. A directory in which many names were refused is one "
+        + "pattern. Read them before you add them to the rules: the app asked for all of it.",
     ],
-    positionals: [Positional("APP", .app)], options: [follow, json, since],
+    positionals: [Positional("APP", .app)], options: [follow, json, since, suggest],
     exitStatuses: plainStatuses)
 ) { arguments in
+  guard !arguments.has(suggest) || !arguments.has(follow) else {
+    throw UsageError("sandboxfs log", "--suggest and --follow exclude each other")
+  }
   let threshold = try arguments.value(since).map {
     try Threshold($0, now: WallTime.now.seconds)
   }
   let log = AuditLog(of: try container(arguments.positionals[0], arguments))
+  if arguments.has(suggest) { return try printSuggestion(log, threshold, arguments) }
   var printer = LogPrinter(isRaw: arguments.has(json), threshold: threshold)
   try printer.write(try log.newLines())
   while arguments.has(follow), !log.hasEnded {
     Pause.microseconds(200_000)
     try printer.write(try log.newLines())
   }
-  if printer.unreadableCount > 0 {
-    complain("sandboxfs log: lines that can't be read were left out: \(printer.unreadableCount)")
-  }
+  complain(aboutUnreadable: printer.unreadableCount)
   return 0
+}
+
+private func printSuggestion(
+  _ log: AuditLog, _ threshold: Threshold?, _ arguments: ParsedArguments
+) throws -> Int32 {
+  try tellingMistakes {
+    let entries = try log.newLines().map { AuditEntry(line: $0) }.filter { entry in
+      entry.flatMap { entry in threshold?.includes(entry.time) } ?? true
+    }
+    let subject = try PolicySubject.app(arguments.positionals[0], arguments)
+    let suggestion = LogSuggestion(entries, subject)
+    let text = arguments.has(json) ? suggestion.json.document : suggestion.text
+    if !text.isEmpty { try Output.write(text) }
+    complain(aboutUnreadable: suggestion.unreadableCount)
+    return 0
+  }
+}
+
+private func complain(aboutUnreadable count: Int) {
+  guard count > 0 else { return }
+  complain("sandboxfs log: lines that can't be read were left out: \(count)")
 }
 
 /// Writes lines of the log, in columns that stay as wide as they have become.

@@ -123,6 +123,8 @@ struct PolicySetTests {
       kill -STOP $daemon
       echo '/Documents -write' | sandboxfs policy set $APP - & client=$!
       eventually grep -q '/Documents -write' $C/profile
+      # It has asked the daemon, or it would find none.
+      eventually sh -c "ls -l /proc/$client/fd | grep socket"
       kill -KILL $daemon; wait $client; echo $?
       cmp good.profile $C/profile && echo same
       sandboxfs unmount -l view

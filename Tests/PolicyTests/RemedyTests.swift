@@ -30,6 +30,7 @@ private let rows = [
     #"/Library/Preferences only=*.plist,*.plist\?\?\?\?\?\?,.lck,.GNUstep*,a\,b"#
       .replacing(#"\?"#, with: "?")),
   Row(.read, "/Documents/gone", "change limits.profile:1"),
+  Row(.rename, "/a", to: "/limited/b", "change limits.profile:2"),
   Row(.exec, "/tmp/a", "/tmp/a exec"), Row(.rename, "/tmp/a", to: "/b", "/b write"),
   Row(.rename, "/a", to: "/b", "/a write; /b write"),
   Row(.remove, "/tmp/", "none: nothing: this holds whatever the rules say"),
@@ -47,7 +48,7 @@ struct RemedyTests {
   private let layers = [
     ShippedProfiles.ios,
     profile(.container, "/Documents/log append\n/Documents/secret hidden", name: "own"),
-    profile(.limits, "/Documents/gone -read", name: "limits.profile"),
+    profile(.limits, "/Documents/gone -read\n/limited -write", name: "limits.profile"),
   ]
 
   @Test(arguments: rows)
