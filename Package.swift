@@ -52,6 +52,9 @@ let package = Package(
     .systemLibrary(
       name: "CCrypto", path: "Modules/CCrypto", pkgConfig: "libcrypto",
       providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(
+      name: "CSQLite", path: "Modules/CSQLite", pkgConfig: "sqlite3",
+      providers: [.apt(["libsqlite3-dev"])]),
     .target(
       name: "CFuse3", dependencies: ["CFuse3Library"], path: "Modules/CFuse3", cSettings: gnu),
     .target(name: "CLinux", path: "Modules/CLinux", cSettings: gnu),
@@ -74,13 +77,18 @@ let package = Package(
     edge("View", ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto"]),
     edge("Mounting", ["Paths", "Containers", "LinuxKit", "Store", "CMount"]),
     edge(
+      "MobileBackup",
+      [
+        "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Crypto", "Store", "CSQLite",
+      ]),
+    edge(
       "Launch", ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting", "CSeccomp"]),
 
     program(
       "sandboxfs",
       [
         "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
-        "Store", "Mounting", "Launch",
+        "Store", "MobileBackup", "Mounting", "Launch",
       ]),
     program(
       "sandboxfs-view",
@@ -103,6 +111,12 @@ let package = Package(
       "StoreTests",
       [
         "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "Store",
+        "TestSupport", "sandboxfs",
+      ]),
+    tests(
+      "MobileBackupTests",
+      [
+        "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Store", "MobileBackup",
         "TestSupport", "sandboxfs",
       ]),
     tests("ViewTests", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit", "View"]),

@@ -4,7 +4,7 @@
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # What it takes to build sandboxfs.
-build_packages=(libarchive-dev libfuse3-dev libmount-dev libseccomp-dev libssl-dev
+build_packages=(libarchive-dev libfuse3-dev libmount-dev libseccomp-dev libsqlite3-dev libssl-dev
   pkg-config)
 
 # What sandboxfs itself calls.

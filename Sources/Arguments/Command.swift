@@ -67,7 +67,7 @@ public struct Option: Equatable, Sendable {
 
 /// An argument that is known by its place.
 public struct Positional: Equatable, Sendable {
-  /// How many of it there may be; all but the last of a command stand for exactly one.
+  /// How many of it there may be; of all that a command takes, one may stand for several.
   public enum Count: Sendable { case one, optional, any, atLeastOne }
 
   /// What help calls it, such as `APP`.
@@ -151,11 +151,14 @@ public struct CommandGroup: Equatable, Sendable {
   public let name: String
   /// What its commands do: one sentence.
   public let summary: String
+  /// The second word that is meant where none of the group's stands; nil if one must.
+  public let implied: String?
 
   /// A group of the commands whose names begin with its own.
-  public init(name: String, summary: String) {
+  public init(name: String, summary: String, implied: String? = nil) {
     self.name = name
     self.summary = summary
+    self.implied = implied
   }
 }
 

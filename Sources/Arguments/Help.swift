@@ -50,9 +50,10 @@ extension Program {
       group.summary + "\n",
       section("Usage", ["  \(called) COMMAND [ARGUMENT...]"]),
       section("Commands", columns(rows)),
+      group.implied.map { "Without one of these words '\($0)' is meant.\n" },
       "'\(called) COMMAND --help' says more about one of them.\n",
     ]
-    return sections.joined(separator: "\n")
+    return sections.compactMap(\.self).joined(separator: "\n")
   }
 }
 

@@ -73,6 +73,10 @@ extension Program {
     reader.called = "\(name) \(group.name)"
     while let argument = reader.arguments.first {
       if reader.isHelp { return .groupHelp(group) }
+      if let implied = group.implied, implies(argument, group, reader) {
+        let command = try command([Array(group.name.utf8), Array(implied.utf8)])
+        return try command.parse(&reader, sharedOptions)
+      }
       if try reader.readOption() { continue }
       reader.arguments.removeFirst()
       let command = try command([Array(group.name.utf8), argument])
@@ -80,6 +84,17 @@ extension Program {
       return try command.parse(&reader, sharedOptions)
     }
     throw UsageError(reader.called, "a command is missing; try '\(reader.called) --help'")
+  }
+
+  /// Whether an argument is none of a group's second words, nor an option of all commands.
+  private func implies(
+    _ argument: [UInt8], _ group: CommandGroup, _ reader: Reader
+  ) -> Bool {
+    if argument.first == UInt8(ascii: "-") {
+      var attempt = reader
+      return (try? attempt.readOption()) != true
+    }
+    return !commands(of: group).contains { Array($0.word.utf8) == argument }
   }
 
   /// The group of that name.
@@ -142,7 +157,7 @@ extension Command {
     if given < required.count {
       throw UsageError(called, "\(required[given].name) is missing; try '\(called) --help'")
     }
-    if positionals.last.map({ $0.count == .any || $0.count == .atLeastOne }) ?? false { return }
+    if positionals.contains(where: { $0.count == .any || $0.count == .atLeastOne }) { return }
     guard given > positionals.count else { return }
     let extra = parsed.positionals[positionals.count].printable
     let remedy = rest == nil ? "" : "; put '--' before the command to run"

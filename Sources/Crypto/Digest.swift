@@ -40,7 +40,7 @@ public struct SHA256: ~Copyable {
 
 /// A SHA-1 digest that is computed piece by piece (FIPS 180-4).
 ///
-/// For old seals: whoever makes both of two files can make them have the same one.
+/// For old seals and for names in backups: whoever makes both of two files can make them have the same one.
 public struct SHA1: ~Copyable {
   /// How many bytes a digest has.
   public static var byteCount: Int { 20 }
@@ -57,6 +57,13 @@ public struct SHA1: ~Copyable {
 
   /// The digest of all that was taken in; the next bytes begin a new one.
   public mutating func finish() -> [UInt8] { context.finish() }
+
+  /// The digest of these bytes.
+  public static func digest(of bytes: [UInt8]) throws(CryptoError) -> [UInt8] {
+    var digest = try SHA1()
+    bytes.withUnsafeBytes { digest.update($0) }
+    return digest.finish()
+  }
 }
 
 /// A digest of some kind.

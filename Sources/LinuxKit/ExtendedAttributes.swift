@@ -37,6 +37,20 @@ extension Descriptor {
   }
 }
 
+extension Descriptor {
+  /// Removes an attribute.
+  ///
+  /// Throws ENODATA if there is none of this name.
+  public borrowing func removeExtendedAttribute(
+    _ name: some Collection<UInt8>
+  ) throws(Errno) {
+    let raw = rawValue
+    try Array(name).withCPath { (name) throws(Errno) in
+      _ = try retrying { fremovexattr(raw, name) }
+    }
+  }
+}
+
 /// Asks for the size, then for the bytes, until both agree.
 private func growing(
   _ call: (UnsafeMutableRawPointer?, Int) -> Int

@@ -54,11 +54,13 @@ public struct FileStatus: Equatable, Sendable {
   public var accessed: timespec
   /// The last change of the contents.
   public var modified: timespec
+  /// The last change of the contents or of an attribute, which nobody can set.
+  public var changed: timespec
   /// The time of birth, 0 where the file system does not keep it.
   public var born: timespec
 
   /// The time of birth in nanoseconds since 1970, 0 where the file system does not keep it.
-  public var bornNanoseconds: Int64 { Int64(born.tv_sec) * 1_000_000_000 + Int64(born.tv_nsec) }
+  public var bornNanoseconds: Int64 { born.nanoseconds }
 
   /// The last change of the contents, in seconds and nanoseconds since 1970.
   public var modifiedTime: (seconds: Int64, nanoseconds: UInt32) {
@@ -71,7 +73,8 @@ public struct FileStatus: Equatable, Sendable {
       && left.ownerUID == right.ownerUID && left.ownerGID == right.ownerGID
       && left.byteCount == right.byteCount && left.linkCount == right.linkCount
       && left.identity == right.identity && left.accessed.isSame(as: right.accessed)
-      && left.modified.isSame(as: right.modified) && left.born.isSame(as: right.born)
+      && left.modified.isSame(as: right.modified) && left.changed.isSame(as: right.changed)
+      && left.born.isSame(as: right.born)
   }
 }
 
@@ -86,6 +89,13 @@ public struct FileIdentity: Hashable, Sendable {
 }
 
 extension timespec {
+  /// The time in nanoseconds since 1970, as far as 64 bits reach: to the years 1677 and 2262.
+  public var nanoseconds: Int64 {
+    let (seconds, isTooFar) = Int64(tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
+    let (sum, isBeyond) = seconds.addingReportingOverflow(Int64(tv_nsec))
+    return isTooFar || isBeyond ? (tv_sec < 0 ? .min : .max) : sum
+  }
+
   fileprivate func isSame(as other: timespec) -> Bool {
     tv_sec == other.tv_sec && tv_nsec == other.tv_nsec
   }
@@ -111,6 +121,7 @@ extension FileStatus {
         mount: raw.stx_mnt_id),
       accessed: timespec(raw.stx_atime),
       modified: timespec(raw.stx_mtime),
+      changed: timespec(raw.stx_ctime),
       born: timespec(raw.stx_btime))
   }
 

@@ -81,3 +81,13 @@ public func environmentValue(_ name: String) -> [UInt8]? {
     Array($0.dropFirst(prefix.count))
   }
 }
+
+/// The host's name.
+public func hostName() -> String {
+  var buffer = [CChar](repeating: 0, count: Int(HOST_NAME_MAX) + 1)
+  guard gethostname(&buffer, buffer.count) == 0 else { return "localhost" }
+  return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}
+
+/// Has the kernel write to the disks whatever it still holds back.
+public func synchronizeEverything() { sync() }

@@ -134,6 +134,22 @@ extension Walker {
     }
   }
 
+  /// Gives a file one more name, in a directory of the same file system.
+  ///
+  /// Throws EEXIST if there is an entry of any kind.
+  public borrowing func linkFile(
+    _ name: some Collection<UInt8>, to target: borrowing Walker,
+    as newName: some Collection<UInt8>
+  ) throws(Errno) {
+    let from = descriptor.rawValue
+    let to = target.descriptor.rawValue
+    try withComponent(name) { (name) throws(Errno) in
+      try withComponent(newName) { (newName) throws(Errno) in
+        _ = try retrying { linkat(from, name, to, newName, 0) }
+      }
+    }
+  }
+
   /// Changes the owner of an entry, of the link itself where it is one.
   public borrowing func setOwner(
     of name: some Collection<UInt8>, uid: UInt32, gid: UInt32
@@ -141,6 +157,18 @@ extension Walker {
     let directory = descriptor.rawValue
     try withComponent(name) { (name) throws(Errno) in
       _ = try retrying { fchownat(directory, name, uid, gid, AT_SYMLINK_NOFOLLOW) }
+    }
+  }
+
+  /// Sets the times of the last access and of the last change of an entry, of the link itself where
+  /// it is one.
+  public borrowing func setTimes(
+    of name: some Collection<UInt8>, accessed: timespec, modified: timespec
+  ) throws(Errno) {
+    let directory = descriptor.rawValue
+    let times = [accessed, modified]
+    try withComponent(name) { (name) throws(Errno) in
+      _ = try retrying { utimensat(directory, name, times, AT_SYMLINK_NOFOLLOW) }
     }
   }
 

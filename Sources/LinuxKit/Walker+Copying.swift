@@ -14,6 +14,10 @@ public struct CopyOptions: OptionSet, Sendable {
   public static let ownership = CopyOptions(rawValue: 1)
   /// The `user.` attributes and access control lists.
   public static let extendedAttributes = CopyOptions(rawValue: 2)
+  /// Files get one more name instead of being copied: both trees are on one file system then.
+  public static let links = CopyOptions(rawValue: 4)
+  /// Directories may be there already.
+  public static let merging = CopyOptions(rawValue: 8)
 }
 
 extension Walker {
@@ -60,7 +64,10 @@ private struct TreeCopy: TreeVisitor, ~Copyable {
 
   mutating func didEnter(_ directory: borrowing Walker, name: [UInt8]) throws(Errno) {
     above.append((try target.status().identity, try directory.status()))
-    let created = try target.createDirectory(name, mode: 0o700)
+    let created =
+      options.contains(.merging)
+      ? try target.enterOrCreate(name, mode: 0o700)
+      : try target.createDirectory(name, mode: 0o700)
     if options.contains(.extendedAttributes) {
       try copyAttributes(from: directory.descriptor, to: created.descriptor)
     }
@@ -75,6 +82,7 @@ private struct TreeCopy: TreeVisitor, ~Copyable {
   }
 
   private func copyFile(_ name: [UInt8], in directory: borrowing Walker) throws(Errno) {
+    if options.contains(.links) { return try directory.linkFile(name, to: target, as: name) }
     let source = try directory.openRegularFile(name)
     let status = try source.status()
     let copy = try target.createFile(name, mode: 0o600)
@@ -84,8 +92,18 @@ private struct TreeCopy: TreeVisitor, ~Copyable {
   }
 
   private func copyLink(_ name: [UInt8], in directory: borrowing Walker) throws(Errno) {
+    if options.contains(.links) {
+      // One that always exists is there already.
+      do throws(Errno) {
+        return try directory.linkFile(name, to: target, as: name)
+      } catch {
+        guard error == .exists, options.contains(.merging) else { throw error }
+        return
+      }
+    }
     let status = try directory.status(of: name)
     try target.createLink(name, to: try directory.readLink(name))
+    try target.setTimes(of: name, accessed: status.accessed, modified: status.modified)
     guard options.contains(.ownership) else { return }
     try target.setOwner(of: name, uid: status.ownerUID, gid: status.ownerGID)
   }
@@ -93,6 +111,7 @@ private struct TreeCopy: TreeVisitor, ~Copyable {
   private func copyPipe(_ name: [UInt8], in directory: borrowing Walker) throws(Errno) {
     let status = try directory.status(of: name)
     try target.createPipe(name, mode: status.permissions & 0o777)
+    try target.setTimes(of: name, accessed: status.accessed, modified: status.modified)
     guard options.contains(.ownership) else { return }
     try target.setOwner(of: name, uid: status.ownerUID, gid: status.ownerGID)
   }

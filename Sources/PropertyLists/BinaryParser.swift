@@ -84,6 +84,7 @@ struct BinaryParser {
     case 0x4: return .data(try content(at: start, unitWidth: 1))
     case 0x5: return .string(try ascii(at: start))
     case 0x6: return .string(try utf16(at: start))
+    case 0x8: return .uid(try uid(at: start))
     case 0xa: return .array(try elements(at: start, depth: depth))
     case 0xd: return .dictionary(try entries(at: start, depth: depth))
     default: throw mistake(start, "an object of a kind that has no place in a property list")
@@ -105,6 +106,13 @@ struct BinaryParser {
     let raw = try range(start + 1, count: width).reduce(UInt128(0)) { $0 << 8 | UInt128(bytes[$1]) }
     if width == 8 { return Int128(Int64(truncatingIfNeeded: raw)) }
     return Int128(truncatingIfNeeded: raw)
+  }
+
+  /// One to eight bytes here; none of the writers that are known makes more than four.
+  private func uid(at start: Int) throws(PropertyListError) -> UInt64 {
+    let width = Int(bytes[start] & 0xf) + 1
+    guard width <= 8 else { throw mistake(start, "a reference of \(width) bytes") }
+    return try unsigned(start + 1, width: width)
   }
 
   private func real(at start: Int) throws(PropertyListError) -> Double {

@@ -21,6 +21,8 @@ public indirect enum PropertyList: Equatable, Sendable {
   case array([PropertyList])
   /// Values by key, in order.
   case dictionary(PropertyDictionary)
+  /// A reference to an object of a keyed archive, which the binary form alone can say.
+  case uid(UInt64)
 }
 
 extension PropertyList {
@@ -56,6 +58,12 @@ extension PropertyList {
   public var date: Double? {
     guard case .date(let seconds) = self else { return nil }
     return seconds
+  }
+
+  /// A reference to an object of a keyed archive; nil for everything else.
+  public var uid: UInt64? {
+    guard case .uid(let number) = self else { return nil }
+    return number
   }
 
   /// Values in order; nil for everything else.

@@ -90,6 +90,11 @@ private struct XMLWriter {
       indent(depth)
       line("</array>")
     case .dictionary(let dictionary): return write(dictionary, depth: depth)
+    case .uid(let number):
+      // As Apple's tools write it where there is no form for it.
+      var reference = PropertyDictionary()
+      reference["CF$UID"] = .integer(Int128(number))
+      return write(reference, depth: depth)
     }
     return true
   }

@@ -39,6 +39,14 @@ let subcommands: [Subcommand] = [
   policySetSubcommand,
   policyUnsetSubcommand,
   policyReloadSubcommand,
+  backupMakeSubcommand,
+  backupListSubcommand,
+  backupShowSubcommand,
+  backupVerifySubcommand,
+  backupDiffSubcommand,
+  restoreSubcommand,
+  excludeSubcommand,
+  includeSubcommand,
   completionSubcommand,
   helpSubcommand,
   versionSubcommand,
@@ -56,7 +64,10 @@ let sandboxfs = Program(
   commands: subcommands.map(\.command),
   groups: [
     CommandGroup(
-      name: "policy", summary: "Explains, shows, checks, tests, compares and changes rules.")
+      name: "policy", summary: "Explains, shows, checks, tests, compares and changes rules."),
+    CommandGroup(
+      name: "backup", summary: "Saves the data of apps, and looks into what was saved.",
+      implied: "make"),
   ])
 
 /// `--store DIR`, which every subcommand takes.

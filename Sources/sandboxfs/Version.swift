@@ -3,7 +3,10 @@
 internal import Arguments
 
 /// What `sandboxfs version` and `--version` print.
-let versionLine = "sandboxfs 0.1.0\n"
+let versionLine = "\(programVersion)\n"
+
+/// The program with its version.
+let programVersion = "sandboxfs 0.1.0"
 
 let versionSubcommand = Subcommand(
   command: Command(

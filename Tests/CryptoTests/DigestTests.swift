@@ -1,4 +1,4 @@
-// SHA-256 against the examples of its standard.
+// SHA-256 and SHA-1 against the examples of their standard.
 
 import Crypto
 import Testing
@@ -16,6 +16,11 @@ import Testing
   func agreesWithTheStandard(text: String, expected: String) throws {
     let digest = try SHA256.digest(of: Array(text.utf8))
     #expect(hexadecimal(digest) == expected)
+  }
+
+  @Test func agreesWithTheStandardForSHA1() throws {
+    let digest = try SHA1.digest(of: Array("abc".utf8))
+    #expect(hexadecimal(digest) == "a9993e364706816aba3e25717850c26c9cd0d89d")
   }
 
   @Test func takesBytesInPieces() throws {

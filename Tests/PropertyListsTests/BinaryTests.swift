@@ -102,3 +102,62 @@ private func binary(_ objects: [[UInt8]], top: UInt8 = 0) -> [UInt8] {
     #expect(throws: PropertyListError.self, "\(label)") { try PropertyList.binary(bytes) }
   }
 }
+
+@Suite struct BinaryWriterTests {
+  private static let long = String(repeating: "long ", count: 100)
+
+  private static var everything: PropertyList {
+    var inner = PropertyDictionary()
+    for number in 0..<300 { inner["key \(number)"] = .integer(Int128(number)) }
+    var list = PropertyDictionary()
+    list["text"] = .string("a")
+    list["wide"] = .string("\u{20ac}\u{1f600}")
+    list["long"] = .string(long)
+    list["numbers"] = .array(
+      [
+        0, 255, 256, 65_535, 65_536, Int128(UInt32.max), 1 << 40, -1, Int128(Int64.min),
+        Int128(UInt64.max),
+      ].map(PropertyList.integer))
+    list["yes"] = .boolean(true)
+    list["no"] = .boolean(false)
+    list["half"] = .real(0.5)
+    list["date"] = .date(1_000_000_000)
+    list["data"] = .data([1, 2])
+    list["empty"] = .array([])
+    list["inner"] = .dictionary(inner)
+    return .dictionary(list)
+  }
+
+  @Test("What is written is read back, by us and by Foundation")
+  func roundTrip() throws {
+    let list = Self.everything
+    #expect(try PropertyList.binary(list.binary) == list)
+    let object = try PropertyListSerialization.propertyList(from: Data(list.binary), format: nil)
+    let dictionary = try #require(object as? [String: Any])
+    #expect(dictionary["wide"] as? String == "\u{20ac}\u{1f600}")
+    #expect(dictionary["long"] as? String == Self.long)
+    #expect(dictionary["date"] as? Date == Date(timeIntervalSince1970: 1_000_000_000))
+    #expect(dictionary["data"] as? Data == Data([1, 2]))
+    #expect((dictionary["inner"] as? [String: Int])?["key 299"] == 299)
+    let numbers = try #require(dictionary["numbers"] as? [NSNumber])
+    #expect(numbers.map(\.stringValue).last == "18446744073709551615")
+    #expect(numbers[8].int64Value == Int64.min)
+  }
+
+  @Test("References of a keyed archive keep their numbers", arguments: [0, 255, 256, 70_000])
+  func references(number: UInt64) throws {
+    let list = PropertyList.array([.uid(number)])
+    #expect(try PropertyList.binary(list.binary) == list)
+  }
+
+  @Test("A text alone is the 61 bytes that iOS marks files with")
+  func text() {
+    let digits = PropertyList.string("com.apple.backupd").binary.map {
+      ($0 < 16 ? "0" : "") + String($0, radix: 16)
+    }.joined()
+    #expect(
+      digits
+        == "62706c69737430305f1011636f6d2e6170706c652e6261636b75706408"
+        + "0000000000000101000000000000000100000000000000000000000000" + "00001c")
+  }
+}

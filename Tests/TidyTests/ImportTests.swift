@@ -19,12 +19,15 @@ private let arrows: [String: Set<String>] = [
     "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "Crypto", "CArchive",
   ],
   "View": ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto"],
+  "MobileBackup": [
+    "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Crypto", "Store", "CSQLite",
+  ],
   "Mounting": ["Paths", "Containers", "LinuxKit", "Store", "CMount"],
   "Launch": ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting", "CSeccomp"],
   // Programs.
   "sandboxfs": [
     "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
-    "Store", "Mounting", "Launch",
+    "Store", "MobileBackup", "Mounting", "Launch",
   ],
   "sandboxfs-view": [
     "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "View",

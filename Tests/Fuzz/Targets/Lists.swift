@@ -53,7 +53,7 @@ private struct OpenStepWriter {
       guard number >= Int128(Int64.min), number <= Int128(UInt64.max) else { return false }
       bytes += Array("<*I\(number)>".utf8)
     case .boolean(let value): bytes += Array((value ? "<*BY>" : "<*BN>").utf8)
-    case .real, .date: return false
+    case .real, .date, .uid: return false
     case .array(let values):
       bytes += Array("(".utf8)
       for value in values {

@@ -1,0 +1,3 @@
+// SQLite: the table of files of a backup.
+#pragma once
+#include <sqlite3.h>

@@ -1,0 +1,41 @@
+// Where a symbolic link of a backup may point: below the container's root, and nowhere else.
+
+/// What becomes of a link's target when it is restored.
+enum LinkTarget {
+  /// Where devices keep the containers of apps; the UUID of one follows.
+  private static let containers = ["/private/var", "/var"].map {
+    Array("\($0)/mobile/Containers/Data/Application/".utf8)
+  }
+
+  /// The target that a link at a path gets; nil if it would lead out of the container.
+  ///
+  /// An absolute path into the container as a device had it becomes a relative one.
+  static func restored(_ target: [UInt8], at path: [UInt8]) -> [UInt8]? {
+    let slash = UInt8(ascii: "/")
+    guard !target.isEmpty, !target.contains(0) else { return nil }
+    let depth = path.split(separator: slash).count - 1
+    if target.first == slash {
+      guard let prefix = containers.first(where: { target.starts(with: $0) }) else { return nil }
+      let below = target.dropFirst(prefix.count).drop { $0 != slash }.drop { $0 == slash }
+      guard stays(Array(below), depth: 0) else { return nil }
+      let up = Array(repeating: Array("..".utf8), count: depth)
+      let relative = Array((up + (below.isEmpty ? [] : [Array(below)])).joined(separator: [slash]))
+      return relative.isEmpty ? Array(".".utf8) : relative
+    }
+    return stays(target, depth: depth) ? target : nil
+  }
+
+  /// Whether a relative path never leaves the root, from a directory so deep below it.
+  private static func stays(_ path: [UInt8], depth: Int) -> Bool {
+    var depth = depth
+    for component in path.split(separator: UInt8(ascii: "/")) {
+      if component.elementsEqual("..".utf8) {
+        depth -= 1
+        if depth < 0 { return false }
+      } else if !component.elementsEqual(".".utf8) {
+        depth += 1
+      }
+    }
+    return true
+  }
+}

@@ -1,0 +1,236 @@
+// Bringing back what a backup holds.
+//
+// A backup is bytes that anyone may have written: each path, link, size and digest is checked, and
+// what fails a check is left out with a line. All is made in a tree of its own, of which no entry
+// is ever written into: what the container has already is there by a second name, and is replaced.
+internal import Containers
+internal import LinuxKit
+internal import Paths
+public import Policy
+public import Store
+
+/// What is brought back, and how.
+public struct RestoreOptions: Sendable {
+  /// Nothing of the container's present data stays.
+  public var replaces = false
+  /// Only these paths and what is below them, without leading slashes; empty for everything.
+  public var paths: [[UInt8]] = []
+  /// Whose files of the backup are meant.
+  public var sourceIdentifier: String
+
+  /// Options for everything that an app had.
+  public init(sourceIdentifier: String) { self.sourceIdentifier = sourceIdentifier }
+}
+
+/// What a restore did.
+public struct RestoreReport: Equatable, Sendable {
+  /// How many entries were brought back.
+  public var entryCount = 0
+  /// How many bytes of files.
+  public var byteCount: Int64 = 0
+  /// What was left out or changed for safety, and why.
+  public var remarks: [Remark] = []
+
+  /// One thing that is not as the backup says.
+  public struct Remark: Equatable, Sendable {
+    /// The path as the backup spells it.
+    public let path: [UInt8]
+    /// What is wrong with it.
+    public let reason: String
+  }
+}
+
+/// Brings back the files of one app.
+public struct Restore {
+  private let backup: BackupDirectory
+  private let policy: PolicyEngine
+  private let options: RestoreOptions
+  private let progress: BackupWriter.Progress
+
+  /// A restore from a backup under the rules of the container.
+  public init(
+    from backup: BackupDirectory, policy: PolicyEngine, _ options: RestoreOptions,
+    progress: @escaping BackupWriter.Progress
+  ) {
+    self.backup = backup
+    self.policy = policy
+    self.options = options
+    self.progress = progress
+  }
+
+  /// Fills in the data that will be the container's.
+  ///
+  /// Throws if the backup has nothing of the app, or of a path that was asked for.
+  public func fill(_ replacement: borrowing DataReplacement) throws(BackupError) -> RestoreReport {
+    let domain = BackupEntry.domain(of: options.sourceIdentifier)
+    guard try backup.manifest.domains().contains(domain) else {
+      throw BackupError(
+        "\(backup.shown): it holds nothing of \(options.sourceIdentifier); see 'sandboxfs backup "
+          + "list'")
+    }
+    if !options.replaces { try keepPresentData(replacement) }
+    let record = replacement.container.record
+    let new = try saying("opening the new data") { () throws(Errno) in
+      try replacement.new.reopened()
+    }
+    let target = try saying("opening the new data") { () throws(Errno) in
+      try RestoreTarget(new, ownerUID: record.ownerUID, ownerGID: record.ownerGID)
+    }
+    var report = RestoreReport()
+    var missing = Set(options.paths)
+    try backup.manifest.forEach(of: domain) { (row) throws(BackupError) in
+      switch row {
+      case .unusable(let path, let reason):
+        report.remarks.append(RestoreReport.Remark(path: path, reason: reason))
+      case .entry(let entry, let id):
+        guard isWanted(entry.path, &missing) else { return }
+        if let reason = refusal(entry, record.bundleName) {
+          report.remarks.append(RestoreReport.Remark(path: entry.path, reason: reason))
+          return
+        }
+        guard !isDropped(entry) else { return }
+        try restore(entry, id, to: target, &report)
+      }
+    }
+    if let path = missing.first {
+      throw BackupError("\(backup.shown): it holds no \(path.printable) of the app")
+    }
+    try target.finishDirectories()
+    return report
+  }
+
+  // MARK: What stays
+
+  /// The present data, without what a full restore drops.
+  private func keepPresentData(_ replacement: borrowing DataReplacement) throws(BackupError) {
+    let what = "keeping the present data of \(replacement.container.identifier)"
+    do throws(Errno) {
+      try replacement.old.copyContents(
+        into: replacement.new, options: [.links, .merging, .ownership, .extendedAttributes])
+      guard options.paths.isEmpty else { return }
+      var drop = RestoreDrop(policy: policy)
+      try replacement.new.visitTree(&drop)
+    } catch {
+      throw BackupError(what, error)
+    }
+  }
+
+  /// Whether an entry is passed over: by its rule it goes at a restore, or every container has it.
+  private func isDropped(_ entry: BackupEntry) -> Bool {
+    var zone = ZoneID.root
+    for name in entry.path.split(separator: UInt8(ascii: "/")) {
+      zone = policy.zone(named: Array(name).span, in: zone)
+    }
+    let attributes = policy.attributes(of: zone)
+    if attributes.isStructural { return entry.kind != .directory }
+    return options.paths.isEmpty && attributes.goesAtRestore
+  }
+
+  // MARK: What comes
+
+  private func isWanted(_ path: [UInt8], _ missing: inout Set<[UInt8]>) -> Bool {
+    if options.paths.isEmpty { return true }
+    for wanted in options.paths
+    where path == wanted || path.starts(with: wanted + [UInt8(ascii: "/")]) {
+      missing.remove(wanted)
+      return true
+    }
+    return false
+  }
+
+  /// Why an entry is not brought back.
+  private func refusal(_ entry: BackupEntry, _ bundleName: [UInt8]) -> String? {
+    if entry.path.isEmpty { return entry.kind == .directory ? nil : "the root is a directory" }
+    let slash = UInt8(ascii: "/")
+    let names = entry.path.split(separator: slash, omittingEmptySubsequences: false)
+    for name in names {
+      if name.isEmpty || name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) {
+        return "its path is not below the container"
+      }
+      if name.contains(0) { return "its name holds a NUL" }
+      if name.count > 255 { return "its name is longer than 255 bytes" }
+    }
+    if let first = names.first, !bundleName.isEmpty, first.elementsEqual(bundleName) {
+      return "the bundle is installed, not restored"
+    }
+    return nil
+  }
+
+  private func restore(
+    _ entry: BackupEntry, _ id: [UInt8], to target: RestoreTarget, _ report: inout RestoreReport
+  ) throws(BackupError) {
+    let outcome: RestoreTarget.Outcome
+    do throws(Errno) {
+      switch entry.kind {
+      case .directory: outcome = try target.makeDirectory(entry)
+      case .symbolicLink: outcome = try target.makeLink(entry)
+      case .file: outcome = try restoreFile(entry, id, to: target)
+      }
+    } catch {
+      throw BackupError("restoring \(entry.path.printable)", error)
+    }
+    switch outcome {
+    case .made(let remark):
+      report.entryCount += 1
+      report.byteCount += entry.byteCount
+      if let remark { report.remarks.append(.init(path: entry.path, reason: remark)) }
+      progress(report.entryCount, report.byteCount)
+    case .refused(let reason): report.remarks.append(.init(path: entry.path, reason: reason))
+    }
+  }
+
+  private func restoreFile(
+    _ entry: BackupEntry, _ id: [UInt8], to target: RestoreTarget
+  ) throws(Errno) -> RestoreTarget.Outcome {
+    let blob: Descriptor
+    do throws(Errno) {
+      blob = try backup.blob(id)
+    } catch {
+      if error == .noEntry { return .refused("its content is missing") }
+      return .refused("its content can't be read: \(error.message)")
+    }
+    let size = try blob.status().byteCount
+    guard size == entry.byteCount else {
+      return .refused("it should have \(entry.byteCount) bytes and has \(size)")
+    }
+    if let digest = entry.digest, try sha1(of: blob) != digest {
+      return .refused("its content is not what was saved")
+    }
+    return try target.makeFile(entry, from: blob)
+  }
+}
+
+extension ZoneAttributes {
+  /// Whether what is there goes at a full restore: also what goes at each exit.
+  var goesAtRestore: Bool { purge.contains(.restore) || purge.contains(.exit) }
+}
+
+/// Removes from a tree what a full restore drops.
+private struct RestoreDrop: TreeVisitor {
+  let policy: PolicyEngine
+  private var zones: [ZoneID] = [.root]
+
+  init(policy: PolicyEngine) { self.policy = policy }
+
+  mutating func visit(
+    _ entry: DirectoryEntry, in directory: borrowing Walker
+  ) throws(Errno) -> Bool {
+    let zone = policy.zone(named: entry.name.span, in: zones.last ?? .root)
+    let attributes = policy.attributes(of: zone)
+    guard attributes.goesAtRestore else { return entry.kind == .directory }
+    if attributes.isStructural {
+      if entry.kind == .directory { try directory.enter(entry.name).removeContents() }
+    } else {
+      try directory.removeTree(entry.name)
+    }
+    return false
+  }
+
+  mutating func didEnter(_ directory: borrowing Walker, name: [UInt8]) throws(Errno) {
+    zones.append(policy.zone(named: name.span, in: zones.last ?? .root))
+  }
+
+  mutating func didLeave(_ name: [UInt8], to parent: borrowing Walker) throws(Errno) {
+    zones.removeLast()
+  }
+}

@@ -1,0 +1,223 @@
+// `sandboxfs backup make APP... DIRECTORY`.
+
+internal import Arguments
+internal import Containers
+internal import LinuxKit
+internal import MobileBackup
+internal import Paths
+internal import Policy
+internal import Store
+
+private let all = Option("all", summary: "every app that is installed, or whose data was kept")
+private let dryRun = Option(
+  "dry-run", summary: "write nothing, and list what would be left out and why")
+private let explain = Option(
+  "explain", value: "PATH", .free,
+  summary: "write nothing, and say whether this path would be backed up, and why")
+private let excludeList = Option(
+  "exclude-list",
+  summary: "write nothing, and print what tools such as restic, tar or rsync should leave out, as "
+    + "absolute paths, one a line")
+private let json = Option("json", summary: "print an object for each app")
+
+let backupMakeSubcommand = Subcommand(
+  command: Command(
+    name: "backup make", summary: "Saves the data of apps, or brings a backup up to date.",
+    examples: [
+      "sandboxfs backup com.example.Notes /media/usb/backups",
+      "sandboxfs backup --all /media/usb/backups",
+      "sandboxfs backup --dry-run com.example.Notes",
+    ],
+    discussion: [
+      "The backup has the format of iTunes and Finder, in a directory below DIRECTORY that is "
+        + "named by the store. What has not changed since the last time is not read again. An "
+        + "interrupted backup leaves the last one whole, and the next one goes on where it was.",
+      "What is saved is what the rules call 'backup', less what 'sandboxfs exclude' or the app "
+        + "itself has marked. The bundle is not: it is installed again.",
+    ],
+    positionals: [
+      Positional("APP", .app, .any), Positional("DIRECTORY", .directory, .optional),
+    ],
+    options: [all, dryRun, explain, excludeList, json],
+    exitStatuses: [
+      ExitStatus("0", "it is done"),
+      ExitStatus(
+        "1", "it could not be done, or a file changed again and again while it was copied"),
+      ExitStatus("2", "the command line was not understood"),
+    ])
+) { arguments in
+  let isQuestion = [dryRun, explain, excludeList].contains { arguments.has($0) }
+  var words = arguments.positionals
+  let destination = isQuestion ? nil : words.popLast()
+  let subjects = try subjects(words, arguments)
+  if let path = arguments.value(explain) { return try explain(path, subjects) }
+  if arguments.has(excludeList) { return try printExclusions(subjects) }
+  if arguments.has(dryRun) { return try preview(subjects, isJSON: arguments.has(json)) }
+  guard let destination else { throw missing("DIRECTORY") }
+  return try make(subjects, into: destination, arguments)
+}
+
+private func missing(_ word: String) -> UsageError {
+  UsageError(
+    "sandboxfs backup make", "\(word) is missing; try 'sandboxfs backup make --help'")
+}
+
+/// The apps that are meant.
+private func subjects(
+  _ words: [[UInt8]], _ arguments: ParsedArguments
+) throws -> [BackupSubject] {
+  let store = try Store.open(try location(arguments))
+  if arguments.has(all) {
+    guard words.isEmpty else {
+      throw UsageError(
+        "sandboxfs backup make", "--all and the name of an app contradict each other")
+    }
+    return try store.list().map { try subject(store.container($0.identifier)) }
+  }
+  guard !words.isEmpty else { throw missing("APP or DIRECTORY") }
+  return try words.map { try subject(store.container(identifier($0))) }
+}
+
+/// An app with its rules.
+func subject(_ container: Container) throws -> BackupSubject {
+  let configuration = try configuration(of: container)
+  let policy = try PolicyEngine(
+    layers: configuration.layers, bundleName: configuration.bundleName)
+  return BackupSubject(container: container, policy: policy)
+}
+
+// MARK: Making
+
+private func make(
+  _ subjects: [BackupSubject], into destination: [UInt8], _ arguments: ParsedArguments
+) throws -> Int32 {
+  guard let store = subjects.first?.container.store else {
+    try Output.write("no app is installed: nothing was backed up\n")
+    return 0
+  }
+  let source = BackupSource(
+    device: try store.deviceIdentifier(), hostName: hostName(), programVersion: programVersion)
+  let total = try subjects.reduce(Int64(0)) { try $0 + $1.selection().byteCount }
+  let bar = ProgressBar("saving")
+  defer { bar.finish() }
+  // What an app has mapped is in the kernel's memory only, until it is written.
+  if subjects.contains(where: \.container.isMounted) { synchronizeEverything() }
+  let writer = try BackupWriter(into: destination, from: source) { files, bytes in
+    bar.show(bytes, of: total, files: files)
+  }
+  for subject in subjects { try writer.add(subject) }
+  let report = try writer.commit()
+  bar.finish()
+  try tell(report, subjects, arguments, place: destination + Array("/\(source.device)".utf8))
+  for path in report.leftOut {
+    complain("sandboxfs backup make: \(path.printable): it is neither file, directory nor link")
+  }
+  for path in report.unstable {
+    complain("sandboxfs backup make: \(path.printable) changed while it was copied, each time")
+  }
+  return report.unstable.isEmpty ? 0 : 1
+}
+
+private func tell(
+  _ report: BackupReport, _ subjects: [BackupSubject], _ arguments: ParsedArguments,
+  place: [UInt8]
+) throws {
+  if arguments.has(json) {
+    return try Output.write(
+      JSON.object([
+        ("backup", .string(place.printable)),
+        ("apps", .array(subjects.map { .string("\($0.container.identifier)") })),
+        ("entries", .integer(Int64(report.entryCount))), ("bytes", .integer(report.byteCount)),
+        ("copied", .integer(Int64(report.copiedCount))),
+        ("copiedBytes", .integer(report.copiedByteCount)),
+        ("unchanged", .integer(Int64(report.unchangedCount))),
+        ("unstable", .array(report.unstable.map { .string($0.printable) })),
+        ("leftOut", .array(report.leftOut.map { .string($0.printable) })),
+      ]).document)
+  }
+  let names = subjects.count == 1 ? "\(subjects[0].container.identifier)" : "\(subjects.count) apps"
+  try Output.write(
+    "backed up \(names) to \(place.printable): \(report.copiedCount) files copied "
+      + "(\(size(report.copiedByteCount))), \(report.unchangedCount) unchanged\n")
+}
+
+// MARK: Asking
+
+private func preview(_ subjects: [BackupSubject], isJSON: Bool) throws -> Int32 {
+  var objects: [JSON] = []
+  for subject in subjects {
+    let selection = try subject.selection()
+    if isJSON {
+      objects.append(object(subject, selection))
+      continue
+    }
+    var table = Table("LEFT OUT", "WHY")
+    for omission in selection.omissions {
+      table.add(Presentation.quoted(omission.path), reason(omission.why, subject))
+    }
+    try Output.write(
+      "\(subject.container.identifier): \(selection.entries.count) entries, "
+        + "\(size(selection.byteCount))\n")
+    if !selection.omissions.isEmpty { try Output.write(table.text) }
+  }
+  if isJSON { try Output.write(JSON.array(objects).document) }
+  return 0
+}
+
+private func object(_ subject: BackupSubject, _ selection: BackupSelection) -> JSON {
+  let omissions = selection.omissions.map { omission in
+    JSON.object([
+      ("path", .string(omission.path.printable)), ("why", .string(reason(omission.why, subject))),
+    ])
+  }
+  return .object([
+    ("app", .string("\(subject.container.identifier)")),
+    ("entries", .integer(Int64(selection.entries.count))),
+    ("bytes", .integer(selection.byteCount)), ("leftOut", .array(omissions)),
+  ])
+}
+
+private func reason(_ why: Omission, _ subject: BackupSubject) -> String {
+  switch why {
+  case .rule(let rule):
+    rule == .unset ? "no rule says backup" : "\(subject.policy.describe(rule))"
+  case .mark: "it carries the mark of 'sandboxfs exclude'"
+  case .bundle: "the bundle is installed, not backed up"
+  case .kind: "it is neither file, directory nor link"
+  }
+}
+
+private func explain(_ path: [UInt8], _ subjects: [BackupSubject]) throws -> Int32 {
+  let wanted = Array(path.drop { $0 == UInt8(ascii: "/") })
+  for subject in subjects {
+    let selection = try subject.selection()
+    let name = "\(subject.container.identifier): \(Presentation.quoted(wanted))"
+    if selection.entries.contains(where: { $0.path == wanted }) {
+      try Output.write("\(name) is backed up\n")
+    } else if let omission = selection.omissions.last(where: {
+      wanted == $0.path || wanted.starts(with: $0.path + [UInt8(ascii: "/")])
+    }) {
+      try Output.write("\(name) is left out: \(reason(omission.why, subject))\n")
+    } else {
+      try Output.write("\(name) is not there\n")
+    }
+  }
+  return 0
+}
+
+private func printExclusions(_ subjects: [BackupSubject]) throws -> Int32 {
+  for subject in subjects {
+    let data = subject.container.path + Array("/\(ContainerLayout.data)/".utf8)
+    var text: [UInt8] = []
+    for omission in try subject.selection().omissions where omission.why != .kind {
+      // One line each: a name with a line feed in it has no place in such a list.
+      if omission.path.contains(UInt8(ascii: "\n")) {
+        complain("sandboxfs backup make: \(omission.path.printable) can't be told in a list")
+        continue
+      }
+      text += data + omission.path + [UInt8(ascii: "\n")]
+    }
+    try StandardStream.output.write(text)
+  }
+  return 0
+}

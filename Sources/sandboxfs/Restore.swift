@@ -1,0 +1,91 @@
+// `sandboxfs restore DIRECTORY APP [PATH...]`.
+
+internal import Arguments
+internal import Launch
+internal import LinuxKit
+internal import MobileBackup
+internal import Paths
+internal import Policy
+internal import Store
+
+private let replace = Option(
+  "replace", summary: "remove what the app has now; else it stays where the backup has nothing")
+private let from = Option(
+  "from", value: "IDENTIFIER", .free,
+  summary: "take what the backup holds of this app, and give it to APP")
+private let json = Option("json", summary: "print an object")
+
+let restoreSubcommand = Subcommand(
+  command: Command(
+    name: "restore", summary: "Brings back what a backup holds of an app.",
+    examples: [
+      "sandboxfs restore /media/usb/backups com.example.Notes",
+      "sandboxfs restore /media/usb/backups com.example.Notes Documents/letter.txt",
+      "sandboxfs restore --from com.example.Notes /media/usb/backups com.example.Other",
+    ],
+    discussion: [
+      "DIRECTORY is a backup, or a directory with one backup in it: ours, or one that iTunes or "
+        + "Finder made without a password. It happens as a whole or not at all; the app's view "
+        + "must not be mounted.",
+      "Without PATH everything comes back, and what the rules drop at a restore is emptied: Caches "
+        + "and tmp. Links that lead out of the container, names that are not below it and files "
+        + "that are not what was saved are left out, each with a line; set-id bits are never set.",
+    ],
+    positionals: [
+      Positional("DIRECTORY", .directory), Positional("APP", .app), Positional("PATH", .free, .any),
+    ],
+    options: [replace, from, json],
+    exitStatuses: [
+      ExitStatus("0", "it is done, and nothing was left out"),
+      ExitStatus("1", "it could not be done, or something was left out; lines say what and why"),
+      ExitStatus("2", "the command line was not understood"),
+    ])
+) { arguments in
+  let paths = arguments.positionals.dropFirst(2).map { path in
+    Array(
+      path.drop { $0 == UInt8(ascii: "/") }.reversed().drop { $0 == UInt8(ascii: "/") }.reversed())
+  }
+  guard !arguments.has(replace) || paths.isEmpty else {
+    throw UsageError("sandboxfs restore", "--replace is for everything, and contradicts a PATH")
+  }
+  let identifier = try identifier(arguments.positionals[1])
+  Launch.sweep(environment: callersEnvironment())
+  let backup = try BackupDirectory.open(arguments.positionals[0])
+  let store = try Store.open(try location(arguments))
+  let policy = try subject(store.container(identifier)).policy
+  var options = RestoreOptions(
+    sourceIdentifier: arguments.value(from).map { $0.printable } ?? "\(identifier)")
+  options.replaces = arguments.has(replace)
+  options.paths = paths
+  let app = options.sourceIdentifier
+  let total = try backup.apps().first { $0.identifier == app }?.byteCount ?? 0
+  let bar = ProgressBar("restoring")
+  let restore = Restore(from: backup, policy: policy, options) { files, bytes in
+    bar.show(bytes, of: total, files: files)
+  }
+  let report = try store.replaceData(of: identifier) { try restore.fill($0) }
+  bar.finish()
+  try tell(report, identifier, isJSON: arguments.has(json))
+  return report.remarks.isEmpty ? 0 : 1
+}
+
+private func tell(
+  _ report: RestoreReport, _ identifier: BundleIdentifier, isJSON: Bool
+) throws {
+  if isJSON {
+    let remarks = report.remarks.map {
+      JSON.object([("path", .string($0.path.printable)), ("reason", .string($0.reason))])
+    }
+    try Output.write(
+      JSON.object([
+        ("app", .string("\(identifier)")), ("entries", .integer(Int64(report.entryCount))),
+        ("bytes", .integer(report.byteCount)), ("remarks", .array(remarks)),
+      ]).document)
+    return
+  }
+  for remark in report.remarks {
+    complain("sandboxfs restore: \(remark.path.printable): \(remark.reason)")
+  }
+  try Output.write(
+    "restored \(report.entryCount) entries of \(identifier) (\(size(report.byteCount)))\n")
+}
