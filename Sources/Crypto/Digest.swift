@@ -40,7 +40,8 @@ public struct SHA256: ~Copyable {
 
 /// A SHA-1 digest that is computed piece by piece (FIPS 180-4).
 ///
-/// For old seals and for names in backups: whoever makes both of two files can make them have the same one.
+/// For old seals and for names in backups: whoever makes both of two files can make them have the
+/// same one.
 public struct SHA1: ~Copyable {
   /// How many bytes a digest has.
   public static var byteCount: Int { 20 }
