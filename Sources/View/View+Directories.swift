@@ -195,23 +195,38 @@ extension ViewFileSystem {
     let ruling = listing.ruling.below(name)
     guard ruling.decide(.lookup, .file).isAllowed else { return }
     let isBundle = listing.directory == NodeTable.root && isBundle(name)
+    let inode = isBundle ? nodes.record(NodeTable.bundle).pointee.inode : record.inode
     guard listing.withAttributes else {
-      let inode = isBundle ? nodes.record(NodeTable.bundle).pointee.inode : record.inode
       listing.answer.add(
         name, inode: permutation(inode), mode: record.type, nextOffset: record.nextOffset)
       return
     }
-    // What was removed since the listing was read is left out.
-    guard let entry = entry(name, ruling, isBundle, listing) else { return }
-    listing.answer.add(name, entry, nextOffset: record.nextOffset)
+    do throws(Errno) {
+      let entry = try entry(name, ruling, isBundle, listing)
+      listing.answer.add(name, entry, nextOffset: record.nextOffset)
+    } catch {
+      // What was removed since the listing was read is left out. What can't be looked up, as in a
+      // directory that may be listed only, is there all the same.
+      if error == .noEntry { return }
+      addUnknown(name, inode, record, to: &listing)
+    }
   }
 
   private func entry(
     _ name: Name, _ ruling: Ruling, _ isBundle: Bool, _ listing: borrowing Listing
-  ) -> Entry? {
-    if isBundle { return try? bundleEntry(name, in: listing.directory) }
-    guard let status = try? InodeStatus.of(name.cString, in: listing.descriptor) else { return nil }
-    return try? entry(name, in: listing.directory, ruling, status)
+  ) throws(Errno) -> Entry {
+    if isBundle, let bundle = try bundleEntry(name, in: listing.directory) { return bundle }
+    let status = try InodeStatus.of(name.cString, in: listing.descriptor)
+    return try entry(name, in: listing.directory, ruling, status)
+  }
+
+  /// Adds a name among those with attributes, without any: the kernel asks for them if need be.
+  private func addUnknown(
+    _ name: Name, _ inode: UInt64, _ record: DirectoryRecord, to listing: inout Listing
+  ) {
+    var entry = Entry()
+    entry.attributes = FileAttributes(inode: permutation(inode), mode: record.type)
+    listing.answer.add(name, entry, nextOffset: record.nextOffset)
   }
 
   /// `.` and `..` are listed and never looked up.

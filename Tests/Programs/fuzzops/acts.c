@@ -171,6 +171,8 @@ void act_seek(struct side *side, const long *a, struct answer *answer) {
   struct stat status;
   // Directories are sought by the kernel, which does not know where the daemon's end.
   if (fstat(side->files[a[0]], &status) == 0 && S_ISDIR(status.st_mode)) return;
+  // On tmpfs a hole that was mapped is none, and the view's mappings are its own.
+  if (settings.is_cached && !settings.is_user && (a[2] == SEEK_DATA || a[2] == SEEK_HOLE)) return;
   VALUE(lseek(side->files[a[0]], a[1], (int)a[2]));
 }
 

@@ -14,7 +14,7 @@ struct times {
   ino_t inode;
   int order;
   struct stat now, before;
-  bool is_fresh, is_mapped, was_mapped;
+  bool is_fresh, is_mapped, was_mapped, was_ever_mapped;
 };
 struct history {
   struct times inodes[INODES];
@@ -62,8 +62,11 @@ static void print_status(FILE *file, struct history *history, const struct stat 
   struct times *times = find_inode(history, status);
   // What had no name and has one is another inode of the same number.
   times->is_fresh |= times->before.st_nlink == 0;
+  mode_t bits = status->st_mode & 07777;
+  // What was stored through a mapping, the daemon writes some time; which clears set-id bits.
+  if (settings.is_cached && times->was_ever_mapped) bits &= 01777;
   fprintf(file, " #%d %c%04o %lu links, %d:%d", times->order, kinds[status->st_mode >> 12],
-          status->st_mode & 07777, (unsigned long)status->st_nlink, (int)status->st_uid,
+          bits, (unsigned long)status->st_nlink, (int)status->st_uid,
           (int)status->st_gid);
   if (!S_ISDIR(status->st_mode)) fprintf(file, ", %ld bytes", (long)status->st_size);
   if (settings.has_blocks) fprintf(file, ", %ld blocks", (long)status->st_blocks);
@@ -191,13 +194,15 @@ static void look_at_mappings(const struct looking *looking) {
   }
 }
 
+static void note_mapped(struct times *times) { times->is_mapped = times->was_ever_mapped = true; }
+
 static void begin_look(struct side *side) {
   struct history *history = side->history;
   struct stat status;
   history->met = 0;
   for (int slot = 0; slot < MAPPINGS; slot++)
     if (side->mappings[slot].start && fstat(side->mappings[slot].file, &status) == 0)
-      find_inode(history, &status)->is_mapped = true;
+      note_mapped(find_inode(history, &status));
   history->met = 0;
   for (int index = 0; index < history->count; index++) history->inodes[index].order = -1;
 }

@@ -105,7 +105,7 @@ void act_stat(struct side *side, const long *a, struct answer *answer) {
   (void)side;
   struct stat status;
   DONE(stat(paths[a[0]], &status));
-  if (!answer->error) answer->value = status.st_mode;
+  if (!answer->error) answer->value = status.st_mode & ~(mode_t)(S_ISUID | S_ISGID);
 }
 
 void act_access(struct side *side, const long *a, struct answer *answer) {

@@ -12,8 +12,9 @@ bool is_refused_by_views(const struct operation *operation, const char **reason)
       strcmp(name, "open") == 0 && (a[2] & O_TMPFILE) == O_TMPFILE && !(a[2] & O_PATH);
   if (is_unnamed) *reason = "libfuse 3.14 knows no O_TMPFILE";
   bool is_shift = strcmp(name, "fallocate") == 0 &&
-                  a[1] & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE);
-  if (is_shift) *reason = "the kernel refuses to shift ranges in FUSE";
+                  a[1] & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE |
+                          FALLOC_FL_UNSHARE_RANGE);
+  if (is_shift) *reason = "the kernel refuses to shift and unshare ranges in FUSE";
   return is_unnamed || is_shift;
 }
 
