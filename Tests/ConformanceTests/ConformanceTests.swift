@@ -12,13 +12,24 @@ enum Ground: String, CaseIterable, CustomTestStringConvertible {
   case memory = "tmpfs"
   /// Mounted by fusermount3: the daemon has no privilege, and the view no `noexec`.
   case user = "a user's view"
+  /// Uses the numbers of inodes again at once.
+  case xfs = "xfs"
+  case overlay = "overlayfs"
+  /// Stacked too deep for passthrough: root's daemon does the I/O.
+  case stacked = "overlayfs on overlayfs"
 
   var testDescription: String { rawValue }
 
   /// nobody, whom fusermount3 knows by name, for a user's.
   var owner: uid_t { self == .user ? 65534 : 0 }
 
-  static let possible = allCases.filter { $0 != .user || FuseDevice.obstacle == nil }
+  /// Where all cases of the table are tried.
+  static let possible = [disk, memory, user].filter { $0 != .user || FuseDevice.obstacle == nil }
+
+  /// Further kinds of store, as far as they can be mounted here.
+  static let stores = [xfs, overlay, stacked].filter { ground in
+    (try? withTemporaryDirectory { try mountStore(ground, on: $0, then: { _ in }) }) != nil
+  }
 }
 
 /// A case of the table, on a ground.
@@ -50,6 +61,8 @@ struct Comparison {
     case .disk: try onDisk.get()
     case .memory: try inMemory.get()
     case .user: try ofUser.get()
+    case .xfs, .overlay, .stacked:
+      throw ProgramFailure(description: "the table is not tried on \(ground.rawValue)")
     }
   }
 
@@ -88,11 +101,51 @@ func makePlain(in directory: String, _ owner: uid_t) throws -> String {
 /// Runs `body` with a directory on such a ground.
 func withGround<Result>(_ ground: Ground, _ body: (String) throws -> Result) throws -> Result {
   try withTemporaryDirectory { directory in
-    guard ground == .memory else { return try body(directory) }
-    let made = try run("mount", ["-t", "tmpfs", "-o", "size=1g,mode=755", "tmpfs", directory])
-    guard made.status == 0 else { throw ProgramFailure(description: made.errorText) }
-    defer { try? LinuxKit.unmount(Array(directory.utf8), .detach) }
-    return try body(directory)
+    if ground == .disk || ground == .user { return try body(directory) }
+    return try mountStore(ground, on: directory, then: body)
+  }
+}
+
+/// Mounts a file system of its own below a directory, and takes it down behind `body`.
+private func mountStore<Result>(
+  _ ground: Ground, on directory: String, then body: (String) throws -> Result
+) throws -> Result {
+  let made = try run("sh", ["-ec", "cd \"$0\"\n" + ground.script, directory])
+  defer {
+    for place in ["top", "middle", "base"] {
+      try? LinuxKit.unmount(Array("\(directory)/\(place)".utf8), .detach)
+    }
+  }
+  guard made.status == 0 else { throw ProgramFailure(description: made.errorText) }
+  return try body(directory + "/" + (ground == .overlay || ground == .stacked ? "top" : "base"))
+}
+
+extension Ground {
+  /// Mounts `base`, or `top` on it.
+  fileprivate var script: String {
+    // Where /tmp is an overlay itself, nothing can be laid over it.
+    let overlay = """
+      mkdir base top
+      layer() {
+        mkdir -p lower base/upper-$1 base/work-$1 && mount -t overlay overlay "$1" \
+          -o "lowerdir=${2:-lower},upperdir=base/upper-$1,workdir=base/work-$1"
+      }
+      """
+    let base = """
+      layer top 2> /dev/null || { mount -t tmpfs -o size=1g,mode=755 tmpfs base && layer top; }
+      """
+    switch self {
+    case .disk, .user: return ""
+    case .memory: return "mkdir base && mount -t tmpfs -o size=1g,mode=755 tmpfs base"
+    case .xfs:
+      return """
+        truncate -s 512M image && mkfs.xfs -q image && mkdir base && mount -o loop image base
+        """
+    case .overlay: return overlay + "\n" + base
+    case .stacked:
+      let middle = base.replacing("top", with: "middle")
+      return overlay + "\nmkdir middle\n" + middle + "\nlayer top middle"
+    }
   }
 }
 

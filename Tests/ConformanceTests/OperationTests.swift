@@ -10,9 +10,11 @@ import Testing
 private let variables = ProcessInfo.processInfo.environment
 
 /// How long each ground is fuzzed.
-private let seconds = variables["SANDBOXFS_FUZZ_SECONDS"].flatMap(Int.init) ?? 8
+private let seconds = variables["SANDBOXFS_FUZZ_SECONDS"].flatMap(Int.init) ?? 6
 /// The first seed: always the same in a test that says nothing else.
 private let seed = variables["SANDBOXFS_FUZZ_SEED"] ?? "1"
+
+private let grounds = Ground.possible + Ground.stores
 
 /// What once differed, each a file of operations; or the one that is asked for.
 private let sequences: [String] = {
@@ -51,15 +53,16 @@ private func mountedView(in directory: String, _ ground: Ground) throws -> TestV
 extension Ground {
   fileprivate var fuzzOptions: [String] {
     switch self {
-    case .disk: []
+    case .disk, .xfs, .overlay: []
     case .memory: ["--blocks"]
     case .user: ["--user", "--cached"]
+    case .stacked: ["--cached"]
     }
   }
 }
 
 @Suite(.serialized) struct OperationTests {
-  @Test("random sequences of operations do the same to a view", arguments: Ground.possible)
+  @Test("random sequences of operations do the same to a view", arguments: grounds)
   func random(_ ground: Ground) throws {
     let words = ["--seed=\(seed)", "--seconds=\(seconds)"]
     let outcome = try fuzz(on: ground, words, seconds: seconds)
@@ -67,7 +70,7 @@ extension Ground {
     #expect(outcome.text.contains(" 0 differences"))
   }
 
-  @Test("what once differed does no longer", arguments: Ground.possible)
+  @Test("what once differed does no longer", arguments: grounds)
   func replayed(_ ground: Ground) throws {
     #expect(!sequences.isEmpty)
     let outcome = try fuzz(on: ground, sequences, seconds: 60)

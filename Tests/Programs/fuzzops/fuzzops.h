@@ -119,6 +119,6 @@ void forget_history(struct side *);
 
 // The differences that are meant.
 bool is_refused_by_views(const struct operation *, const char **reason);
-void settle(struct side *plain, struct side *view, const struct operation *);
+void settle(struct side *plain, struct side *view, const struct operation *, bool has_failed);
 
 #endif

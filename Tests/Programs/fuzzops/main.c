@@ -112,7 +112,7 @@ static bool step(const struct operation *operation) {
   }
   act(&sides[PLAIN], operation, &plain);
   act(&sides[VIEW], operation, &view);
-  settle(&sides[PLAIN], &sides[VIEW], operation);
+  settle(&sides[PLAIN], &sides[VIEW], operation, plain.error != 0);
   if (plain.value == view.value && plain.error == view.error && plain.digest == view.digest)
     return true;
   complain_of_answers(&plain, &view);

@@ -41,18 +41,23 @@ static bool target(const struct side *side, const struct operation *operation, c
 }
 
 // Set-id bits that a write or a chown leaves on a disk, for root or for one of the group, a view
-// takes away. So that the sides stay comparable, the plain one loses them too.
-void settle(struct side *plain, struct side *view, const struct operation *operation) {
-  char path[64];
+// takes away; and overlayfs takes them before it refuses a kind of fallocate(2), where a view keeps
+// them. So that the sides stay comparable, both lose them.
+void settle(struct side *plain, struct side *view, const struct operation *operation,
+            bool has_failed) {
+  char path[64], other_path[64];
   struct stat one, other;
   if (settings.is_strict) return;
   become(0);
-  if (!target(view, operation, path, sizeof path)) return;
-  if (fchdir(view->root) != 0 || stat(path, &other) != 0) return;
+  if (!target(view, operation, other_path, sizeof other_path)) return;
+  if (fchdir(view->root) != 0 || stat(other_path, &other) != 0) return;
+  bool is_refused = has_failed && strcmp(forms[operation->kind].name, "fallocate") == 0;
   target(plain, operation, path, sizeof path);
   if (fchdir(plain->root) != 0 || stat(path, &one) != 0) return;
+  if (one.st_mode == other.st_mode || S_ISDIR(one.st_mode)) return;
   mode_t cleared = one.st_mode & ~(mode_t)(S_ISUID | S_ISGID);
-  if (!S_ISDIR(one.st_mode) && one.st_mode != other.st_mode && other.st_mode == cleared &&
-      chmod(path, cleared & 07777) != 0)
+  if (is_refused && one.st_mode == (other.st_mode & ~(mode_t)(S_ISUID | S_ISGID))) {
+    if (fchdir(view->root) != 0 || chmod(other_path, one.st_mode & 07777) != 0) stop(__func__);
+  } else if (other.st_mode == cleared && chmod(path, cleared & 07777) != 0)
     stop(__func__);
 }
