@@ -1,12 +1,13 @@
 #include "CFuse3.h"
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -86,57 +87,285 @@ static ssize_t shorten_setxattr(void *message, ssize_t count) {
   return count - (ssize_t)cut;
 }
 
-// One thread that reads requests. It is serving from the moment in which it has one until it asks
-// for the next. Records are never freed: there are as many as there were threads at once.
-struct cfuse_thread {
-  _Atomic unsigned long received;
-  _Atomic unsigned long served;
-  _Atomic int serving;
-  struct cfuse_thread *next;
-};
-
+// A thread is serving from the moment in which it has a request until it asks for the next one.
 static __thread struct cfuse_thread *self;
 static __thread struct cfuse_context *home;
+// How far another process had come with the request of this thread.
+static __thread uint32_t repeated;
 static pthread_key_t leaving_key;
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
+static int notes_crashes;
+
+enum {
+  OPCODE_FORGET = 2,
+  OPCODE_INTERRUPT = 36,
+  OPCODE_FORGET_MANY = 42,
+  CRASH_STACK = 32768
+};
+#define RESENT (UINT64_C(1) << 63)
 
 // The thread ends, or only answered INIT: it serves no request any more.
-static void leave(void *thread) { atomic_store(&((struct cfuse_thread *)thread)->serving, 0); }
+static void leave(void *thread) {
+  struct cfuse_thread *gone = thread;
+  __atomic_store_n(&gone->record.state, CFUSE_IDLE, __ATOMIC_RELEASE);
+  __atomic_store_n(&gone->serving, 0, __ATOMIC_SEQ_CST);
+}
 static void create_leaving_key(void) { pthread_key_create(&leaving_key, leave); }
 
 static struct cfuse_thread *enlist(struct cfuse_context *context) {
   if (__builtin_expect(home == context, 1)) return self;
   pthread_once(&leaving_once, create_leaving_key);
-  self = calloc(1, sizeof *self);
+  struct cfuse_journal *journal = context->journal;
   home = context;
-  if (!self) return NULL;
+  self = NULL;
+  uint32_t place = __atomic_fetch_add(&journal->thread_count, 1, __ATOMIC_ACQ_REL);
+  if (place >= CFUSE_THREADS) return NULL;
+  self = &journal->threads[place];
+  self->record.descriptor = -1;
+  self->number = (int)syscall(SYS_gettid);
   pthread_setspecific(leaving_key, self);
-  self->next = __atomic_load_n(&context->threads, __ATOMIC_ACQUIRE);
-  while (!__atomic_compare_exchange_n(&context->threads, &self->next, self, 0, __ATOMIC_ACQ_REL,
-                                      __ATOMIC_ACQUIRE)) {
+  if (notes_crashes) {
+    // A stack that overflows leaves no room on itself.
+    void *memory = malloc(CRASH_STACK);
+    stack_t stack = {.ss_sp = memory, .ss_size = CRASH_STACK};
+    if (memory) sigaltstack(&stack, NULL);
   }
   return self;
 }
 
+static uint32_t thread_count(const struct cfuse_journal *journal) {
+  uint32_t count = __atomic_load_n(&journal->thread_count, __ATOMIC_ACQUIRE);
+  return count < CFUSE_THREADS ? count : CFUSE_THREADS;
+}
+
 unsigned long cfuse_session_requests(struct cfuse_context *context) {
+  struct cfuse_journal *journal = context->journal;
+  unsigned long count = journal->received_before;
+  for (uint32_t place = 0; place < thread_count(journal); place++)
+    count += __atomic_load_n(&journal->threads[place].received, __ATOMIC_RELAXED);
+  return count;
+}
+
+unsigned long cfuse_journal_answered(const struct cfuse_journal *journal) {
   unsigned long count = 0;
-  struct cfuse_thread *thread = __atomic_load_n(&context->threads, __ATOMIC_ACQUIRE);
-  for (; thread; thread = thread->next) count += atomic_load(&thread->received);
+  for (uint32_t place = 0; place < thread_count(journal); place++) {
+    const struct cfuse_thread *thread = &journal->threads[place];
+    unsigned long received = __atomic_load_n(&thread->received, __ATOMIC_RELAXED);
+    if (received) count += received - (thread->record.state != CFUSE_IDLE);
+  }
   return count;
 }
 
 int cfuse_session_quiesce(struct cfuse_context *context, unsigned milliseconds) {
-  struct cfuse_thread *thread = __atomic_load_n(&context->threads, __ATOMIC_ACQUIRE);
+  struct cfuse_journal *journal = context->journal;
   unsigned waited = 0;
-  for (; thread; thread = thread->next) {
-    unsigned long served = atomic_load(&thread->served);
-    while (atomic_load(&thread->serving) && atomic_load(&thread->served) == served) {
+  for (uint32_t place = 0; place < thread_count(journal); place++) {
+    struct cfuse_thread *thread = &journal->threads[place];
+    unsigned long served = __atomic_load_n(&thread->served, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&thread->serving, __ATOMIC_SEQ_CST) &&
+           __atomic_load_n(&thread->served, __ATOMIC_SEQ_CST) == served) {
       if (waited++ >= milliseconds) return -ETIMEDOUT;
       struct timespec pause = {0, 1000000};
       nanosleep(&pause, NULL);
     }
   }
   return 0;
+}
+
+// MARK: What outlives a process
+
+static struct cfuse_record nowhere = {.descriptor = -1};
+
+struct cfuse_record *cfuse_current(void) { return self ? &self->record : &nowhere; }
+
+uint32_t cfuse_repeated(void) { return repeated; }
+
+static struct cfuse_trail *trail_of(struct cfuse_journal *journal, uint32_t place) {
+  return &journal->trails[place];
+}
+
+static struct cfuse_trail *own_trail(void) {
+  return trail_of(home->journal, (uint32_t)(self - home->journal->threads));
+}
+
+static void add_step(struct cfuse_trail *trail, uint64_t node, uint64_t lookups) {
+  uint32_t count = trail->count;
+  if (count >= sizeof trail->steps / sizeof trail->steps[0]) return;
+  trail->steps[count].node = node;
+  trail->steps[count].lookups = lookups;
+  __atomic_store_n(&trail->count, count + 1, __ATOMIC_RELEASE);
+}
+
+void cfuse_note_lookup(uint64_t node) {
+  if (self) add_step(own_trail(), node, 1);
+}
+
+void cfuse_note_forgotten(void) {
+  if (!self) return;
+  struct cfuse_trail *trail = own_trail();
+  // Before it is: a count that stays too high does no harm.
+  __atomic_store_n(&trail->done, trail->done + 1, __ATOMIC_RELEASE);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static void follow(struct cfuse_context *context, struct cfuse_trail *trail) {
+  while (trail->done < trail->count) {
+    uint32_t step = trail->done;
+    __atomic_store_n(&trail->done, step + 1, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    context->forget(context->owner, trail->steps[step].node, trail->steps[step].lookups);
+  }
+}
+
+static uint32_t free_place(struct cfuse_journal *journal) {
+  uint32_t place = 0;
+  while (place < journal->left_count && journal->left[place].state != CFUSE_IDLE) place++;
+  return place;
+}
+
+static void leave_behind(struct cfuse_journal *journal, uint32_t thread) {
+  uint32_t place = free_place(journal);
+  if (place >= CFUSE_LEFT_BEHIND) return;
+  const struct cfuse_trail *from = trail_of(journal, thread);
+  struct cfuse_trail *to = trail_of(journal, CFUSE_THREADS + place);
+  to->done = from->done;
+  to->count = from->count;
+  memcpy(to->steps, from->steps, from->count * sizeof from->steps[0]);
+  struct cfuse_record *left = &journal->left[place];
+  struct cfuse_record record = journal->threads[thread].record;
+  uint32_t state = record.state;
+  record.state = CFUSE_IDLE;
+  record.takeover = journal->takeovers;
+  *left = record;
+  __atomic_store_n(&left->state, state, __ATOMIC_RELEASE);
+  if (place == journal->left_count)
+    __atomic_store_n(&journal->left_count, place + 1, __ATOMIC_RELEASE);
+}
+
+void cfuse_journal_take_over(struct cfuse_journal *journal) {
+  journal->takeovers++;
+  // What nobody has asked for again since long was taken back by its caller.
+  for (uint32_t place = 0; place < journal->left_count; place++)
+    if (journal->takeovers - journal->left[place].takeover > 16)
+      journal->left[place].state = CFUSE_IDLE;
+  for (uint32_t place = 0; place < thread_count(journal); place++) {
+    struct cfuse_thread *thread = &journal->threads[place];
+    if (thread->record.state != CFUSE_IDLE) leave_behind(journal, place);
+    __atomic_store_n(&thread->record.state, CFUSE_IDLE, __ATOMIC_RELEASE);
+    journal->received_before += thread->received;
+    thread->received = 0;
+    thread->serving = 0;
+    thread->record.descriptor = -1;
+  }
+  __atomic_store_n(&journal->thread_count, 0, __ATOMIC_RELEASE);
+  home = NULL;
+  self = NULL;
+}
+
+static int is_forget(uint32_t opcode) {
+  return opcode == OPCODE_FORGET || opcode == OPCODE_FORGET_MANY;
+}
+
+void cfuse_journal_forget(struct cfuse_context *context) {
+  struct cfuse_journal *journal = context->journal;
+  for (uint32_t place = 0; place < journal->left_count; place++) {
+    struct cfuse_record *left = &journal->left[place];
+    if (left->state == CFUSE_IDLE || !is_forget(left->opcode)) continue;
+    follow(context, trail_of(journal, CFUSE_THREADS + place));
+    left->state = CFUSE_IDLE;
+  }
+}
+
+// The kernel sends each of these once, and they are lost with the process that has read them.
+static void note_forget(const struct in_header *header, ssize_t count) {
+  struct cfuse_trail *trail = own_trail();
+  const uint64_t *words = (const void *)(header + 1);
+  const uint64_t *end = (const void *)((const char *)header + count);
+  if (header->opcode == OPCODE_FORGET) {
+    if (words + 1 <= end) add_step(trail, header->node, words[0]);
+    return;
+  }
+  // A count and padding, then a node and its lookups for each.
+  uint32_t many = words < end ? (uint32_t)words[0] : 0;
+  for (words++; many > 0 && words + 2 <= end; many--, words += 2)
+    add_step(trail, words[0], words[1]);
+}
+
+int cfuse_session_resend(struct fuse_session *session) {
+  enum { NOTIFY_RESEND = 7 };
+  struct out_header message = {.length = sizeof message, .error = NOTIFY_RESEND};
+  return write(fuse_session_fd(session), &message, sizeof message) < 0 ? -errno : 0;
+}
+
+static void note_crash(int signal, siginfo_t *details, void *context) {
+  (void)context;
+  struct sigaction plain = {.sa_handler = SIG_DFL};
+  sigaction(signal, &plain, NULL);
+  // What others send says nothing about the request.
+  if (self && (details->si_code > 0 || details->si_pid == getpid())) self->record.crashes++;
+  raise(signal);
+}
+
+void cfuse_note_crashes(void) {
+  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
+  struct sigaction action = {.sa_sigaction = note_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  for (size_t index = 0; index < sizeof signals / sizeof signals[0]; index++)
+    sigaction(signals[index], &action, NULL);
+  notes_crashes = 1;
+}
+
+// The kernel sends a request again: what is known of it becomes the record of this thread, which
+// answers it. False if it was refused instead, since it has crashed too often.
+static __attribute__((noinline)) int claim(struct cfuse_context *context, int device,
+                                           const struct in_header *header) {
+  struct cfuse_journal *journal = context->journal;
+  struct cfuse_record *record = &self->record;
+  uint64_t unique = header->unique & ~RESENT;
+  for (uint32_t place = 0; place < journal->left_count; place++) {
+    struct cfuse_record *left = &journal->left[place];
+    uint32_t state = left->state;
+    if (left->unique != unique || state == CFUSE_IDLE) continue;
+    // Nobody got the answer for which these were counted.
+    follow(context, trail_of(journal, CFUSE_THREADS + place));
+    struct cfuse_record copy = *left;
+    copy.state = CFUSE_IDLE;
+    *record = copy;
+    __atomic_store_n(&record->state, state, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    // Whoever dies between these two leaves two records, which say the same.
+    __atomic_store_n(&left->state, CFUSE_IDLE, __ATOMIC_RELEASE);
+    repeated = state;
+    break;
+  }
+  if (record->unique != unique || record->crashes < CFUSE_CRASHES) return 1;
+  struct out_header answer = {.length = sizeof answer, .error = -EIO, .unique = header->unique};
+  __atomic_fetch_add(&journal->refused, 1, __ATOMIC_RELAXED);
+  // Nobody waits any more where this fails.
+  if (write(device, &answer, sizeof answer) < 0) return 0;
+  return 0;
+}
+
+static inline int note_request(struct cfuse_context *context, int device, const void *message,
+                               ssize_t count) {
+  const struct in_header *header = message;
+  struct cfuse_record *record = &self->record;
+  struct cfuse_trail *trail = own_trail();
+  repeated = CFUSE_IDLE;
+  trail->count = 0;
+  trail->done = 0;
+  if (__builtin_expect((header->unique & RESENT) != 0, 0) && header->opcode != OPCODE_INTERRUPT) {
+    record->unique = 0;
+    if (!claim(context, device, header)) return 0;
+    if (repeated != CFUSE_IDLE) return 1;
+  }
+  record->unique = header->unique & ~RESENT;
+  record->opcode = header->opcode;
+  record->crashes = 0;
+  record->notes = 0;
+  record->audit_number = 0;
+  if (__builtin_expect(is_forget(header->opcode), 0)) note_forget(header, count);
+  __atomic_store_n(&record->state, CFUSE_READ, __ATOMIC_RELEASE);
+  return 1;
 }
 
 int cfuse_session_invalidate_name(struct fuse_session *session, fuse_ino_t parent, const char *name,
@@ -164,13 +393,21 @@ static ssize_t transport_read(int device, void *buffer, size_t size, void *user)
   }
   struct cfuse_thread *thread = enlist(context);
   if (thread) {
-    atomic_store(&thread->serving, 0);
-    atomic_fetch_add(&thread->served, 1);
+    // First of all: what is answered is not to be done again.
+    __atomic_store_n(&thread->record.state, CFUSE_IDLE, __ATOMIC_RELEASE);
+    __atomic_store_n(&thread->serving, 0, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&thread->served, 1, __ATOMIC_SEQ_CST);
   }
   ssize_t count = read(device, buffer, size);
   if (thread) {
-    atomic_store(&thread->serving, 1);
-    if (count > 0) atomic_fetch_add(&thread->received, 1);
+    __atomic_store_n(&thread->serving, 1, __ATOMIC_SEQ_CST);
+    if (count >= (ssize_t)sizeof(struct in_header)) {
+      __atomic_store_n(&thread->received, thread->received + 1, __ATOMIC_RELAXED);
+      if (!note_request(context, device, buffer, count)) {
+        errno = EINTR;
+        return -1;
+      }
+    }
   }
   if (__builtin_expect(!context->init_answered, 0)) note_init(context, buffer, count);
   return context->agreed_flags & CFUSE_SETXATTR_EXT ? shorten_setxattr(buffer, count) : count;

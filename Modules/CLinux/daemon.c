@@ -3,18 +3,22 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -167,3 +171,31 @@ int clinux_send_datagram(int socket, const char *path, const void *bytes, unsign
                         (struct sockaddr *)&address, sizeof address);
   return sent < 0 ? -1 : 0;
 }
+
+// fork(2) would give the new process a table of its own, in which nothing outlives it.
+pid_t clinux_clone_sharing_descriptors(void) {
+  return (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+void clinux_block_child_signal(void) {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  pthread_sigmask(SIG_BLOCK, &child, NULL);
+}
+
+int clinux_watch(pid_t child, int milliseconds, int *status) {
+  sigset_t awaited;
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGCHLD);
+  sigaddset(&awaited, SIGTERM);
+  struct timespec limit = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+  for (;;) {
+    if (waitpid(child, status, WNOHANG) == child) return 1;
+    int signal = sigtimedwait(&awaited, NULL, milliseconds < 0 ? NULL : &limit);
+    if (signal == SIGTERM) return 2;
+    if (signal < 0 && errno == EAGAIN) return 0;
+  }
+}
+
+void clinux_set_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }

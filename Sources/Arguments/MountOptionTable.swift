@@ -74,6 +74,8 @@ public enum MountSwitch: Hashable, Sendable, CaseIterable {
   case synchronousDirectories
   /// Times reach the disk late.
   case lazyTimes
+  /// Nobody watches over the process that serves.
+  case unsupervised
 }
 
 extension MountOption {
@@ -103,6 +105,8 @@ extension MountOption {
     MountOption("dirsync", .on(.synchronousDirectories)),
     MountOption("lazytime", .on(.lazyTimes), isRoots: true),
     MountOption("nolazytime", .off([.lazyTimes])),
+    MountOption("nosupervisor", .on(.unsupervised)),
+    MountOption("supervisor", .off([.unsupervised])),
   ]
 
   /// Mount(8)'s, systemd's and fstab's, and what holds anyway.

@@ -97,15 +97,15 @@ public struct MountOptions: Equatable, Sendable {
 }
 
 extension MountOptions {
-  /// The first word that asks for something that a mount does not have, beside `ro` and `rw`; nil
-  /// if there is none.
+  /// The first word that asks for something that a mount does not have, beside `ro` and `rw` and
+  /// what no mount table shows; nil if there is none.
   ///
   /// `options` are those of the mount table. mount(8) hands on what is there or what fstab says, so
   /// the same again is no change.
   public func change(from options: [[UInt8]]) -> String? {
     let now = Set(options.map { String(decoding: $0, as: UTF8.self) })
     for (thing, wish) in wishes.sorted(by: { $0.value.word < $1.value.word })
-    where thing != .readOnly && wish.isOn != thing.isOn(in: now) {
+    where thing != .readOnly && thing != .unsupervised && wish.isOn != thing.isOn(in: now) {
       return wish.word
     }
     // If all of them came back, one that is missing was taken out by its opposite.

@@ -8,6 +8,8 @@ public enum AuditEntry: Equatable, Sendable {
   case more(time: String, kind: AuditedKind, count: Int)
   /// More happened than could be noted: so many requests are not in the log.
   case lost(time: String, count: Int)
+  /// Something happened to the view itself.
+  case event(time: String, text: [UInt8])
 
   /// Reads a line, without its end; nil if it is none of the log's.
   public init?(line: [UInt8]) {
@@ -16,6 +18,8 @@ public enum AuditEntry: Equatable, Sendable {
     guard let time = reader.text("time") else { return nil }
     if let count = reader.number("lost") {
       self = .lost(time: time, count: count)
+    } else if let text = reader.bytes("event") {
+      self = .event(time: time, text: text)
     } else if let count = reader.number("more") {
       guard let kind = AuditedKind(reader) else { return nil }
       self = .more(time: time, kind: kind, count: count)
@@ -38,6 +42,7 @@ public enum AuditEntry: Equatable, Sendable {
       object.add("rule", kind.rule)
       object.add("more", count)
     case .lost(_, let count): object.add("lost", count)
+    case .event(_, let text): object.add("event", text)
     }
     return object.line
   }
@@ -46,7 +51,7 @@ public enum AuditEntry: Equatable, Sendable {
   public var time: String {
     switch self {
     case .request(let request): request.time
-    case .more(let time, _, _), .lost(let time, _): time
+    case .more(let time, _, _), .lost(let time, _), .event(let time, _): time
     }
   }
 }

@@ -48,12 +48,14 @@ public struct ViewConfiguration: Equatable, Sendable {
   public var mountFlags: UInt64
   /// The bundle's seal.
   public var seal: Seal
+  /// Whether a process of its own watches over the one that serves.
+  public var isSupervised: Bool
 
   /// A configuration with every field given.
   public init(
     identifier: [UInt8], ownerUID: UInt32, ownerGID: UInt32, bundleName: [UInt8],
     inodeKey: (UInt64, UInt64), layers: [ProfileSource], transport: Transport, target: [UInt8],
-    source: [UInt8], mountFlags: UInt64, seal: Seal = .absent
+    source: [UInt8], mountFlags: UInt64, seal: Seal = .absent, isSupervised: Bool = true
   ) {
     self.identifier = identifier
     self.ownerUID = ownerUID
@@ -66,6 +68,7 @@ public struct ViewConfiguration: Equatable, Sendable {
     self.source = source
     self.mountFlags = mountFlags
     self.seal = seal
+    self.isSupervised = isSupervised
   }
 
   /// Field by field.
@@ -75,7 +78,7 @@ public struct ViewConfiguration: Equatable, Sendable {
 }
 
 extension ViewConfiguration {
-  private static let magic: [UInt8] = Array("SFSVIEW2".utf8)
+  private static let magic: [UInt8] = Array("SFSVIEW3".utf8)
   private static let maximumByteCount = 64 << 20
   private static let maximumLayerCount = 1024
 
@@ -100,6 +103,7 @@ extension ViewConfiguration {
     writer.bytes(source)
     writer.integer(mountFlags)
     writer.seal(seal)
+    writer.integer(UInt8(isSupervised ? 1 : 0))
     return writer.bytes
   }
 
@@ -115,12 +119,13 @@ extension ViewConfiguration {
       let layers = Self.layers(from: &reader),
       let transport = reader.integer(UInt8.self).flatMap(Transport.init(rawValue:)),
       let target = reader.bytes(), let source = reader.bytes(),
-      let mountFlags = reader.integer(UInt64.self), let seal = reader.seal(), reader.isAtEnd
+      let mountFlags = reader.integer(UInt64.self), let seal = reader.seal(),
+      let supervision = reader.integer(UInt8.self), supervision <= 1, reader.isAtEnd
     else { return nil }
     self.init(
       identifier: identifier, ownerUID: ownerUID, ownerGID: ownerGID, bundleName: bundleName,
       inodeKey: (firstKey, secondKey), layers: layers, transport: transport, target: target,
-      source: source, mountFlags: mountFlags, seal: seal)
+      source: source, mountFlags: mountFlags, seal: seal, isSupervised: supervision == 1)
   }
 
   private static func layers(from reader: inout ByteReader) -> [ProfileSource]? {

@@ -17,14 +17,23 @@ public final class Session: @unchecked Sendable {
 
   /// A session for `fileSystem`; `options` is libfuse's option string, for fusermount3 only.
   ///
+  /// `journal` is empty, and stays where it is for as long as the process lives.
+  ///
   /// `passthrough` is wanted where the process may have it; over an overlay it takes two levels.
   ///
   /// Throws EINVAL if libfuse refuses the options.
   public init(
-    _ fileSystem: FileSystem, options: String, passthrough: Passthrough = .none
+    _ fileSystem: FileSystem, options: String, journal: RequestJournal,
+    passthrough: Passthrough = .none
   ) throws(Errno) {
     context = .allocate(capacity: 1)
     context.initialize(to: cfuse_context())
+    context.pointee.journal = journal.raw
+    context.pointee.forget = { owner, node, count in
+      // The owner outlives the session, which keeps it.
+      Unmanaged<FileSystem>.fromOpaque(owner.unsafelyUnwrapped).takeUnretainedValue()
+        .forget(NodeID(node), count)
+    }
     context.pointee.owner = Unmanaged.passUnretained(fileSystem).toOpaque()
     context.pointee.wanted_flags =
       CFUSE_PARALLEL_DIROPS | CFUSE_HANDLE_KILLPRIV_V2 | CFUSE_SETXATTR_EXT
@@ -81,6 +90,28 @@ public final class Session: @unchecked Sendable {
       if result != 0 && result != -EINTR_CODE { throw Errno(-result) }
     }
   }
+
+  /// Whether the kernel can send again what was read and not answered.
+  public var canResend: Bool { context.pointee.offered_flags & CFUSE_HAS_RESEND != 0 }
+
+  /// Has the kernel send again what was read and not answered.
+  ///
+  /// Only while nobody serves. Throws EINVAL where the kernel can't.
+  public func resend() throws(Errno) {
+    let result = cfuse_session_resend(session)
+    if result < 0 { throw Errno(-result) }
+  }
+
+  /// Takes back the lookups that a process should have taken back that died.
+  ///
+  /// Only while nobody serves.
+  public func finishForgetting() { cfuse_journal_forget(context) }
+
+  /// From here on a crash is noted in the record of the request that was being served.
+  public func noteCrashes() { cfuse_note_crashes() }
+
+  /// The descriptor of /dev/fuse.
+  public var descriptor: CInt { fuse_session_fd(session) }
 
   /// How many requests the kernel has sent.
   public var requestCount: Int { Int(cfuse_session_requests(context)) }

@@ -55,6 +55,7 @@ private func setNames(_ table: inout fuse_lowlevel_ops) {
   }
   table.forget = { request, node, count in
     withFileSystem(request) { fileSystem, _, reply in
+      cfuse_note_forgotten()
       fileSystem.forget(NodeID(UInt64(node)), count)
       reply.none()
     }
@@ -63,6 +64,7 @@ private func setNames(_ table: inout fuse_lowlevel_ops) {
     withFileSystem(request) { fileSystem, _, reply in
       for index in 0..<count {
         let forget = forgets.unsafelyUnwrapped[index]
+        cfuse_note_forgotten()
         fileSystem.forget(NodeID(forget.ino), forget.nlookup)
       }
       reply.none()

@@ -78,6 +78,13 @@ public struct BlockedSignals: ~Copyable {
 /// Waits for so many milliseconds.
 public func pauseMilliseconds(_ count: UInt32) { usleep(count * 1000) }
 
+/// The microseconds of a clock that never goes back.
+public func monotonicMicroseconds() -> Int64 {
+  var now = timespec()
+  clock_gettime(CLOCK_MONOTONIC, &now)
+  return Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000
+}
+
 /// The milliseconds of a clock that never goes back.
 public func monotonicMilliseconds() -> Int64 {
   var now = timespec()

@@ -76,8 +76,8 @@ extension Descriptor {
   }
 }
 
-#if FAULT_INJECTION
-  /// Dying on purpose, in builds that test what is left then.
+#if DEBUG
+  /// Dying on purpose, in builds for tests: they look at what is left then.
   public enum FaultInjection {
     /// One in so many passes of any place kills the process: `SANDBOXFS_FAULT_ONE_IN`.
     private static let oneIn: UInt64 = {

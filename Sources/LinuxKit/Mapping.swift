@@ -1,7 +1,7 @@
-// Anonymous memory at a fixed address: reserved at once, taken page by page.
+// Memory at a fixed address: reserved at once, taken page by page.
 internal import Glibc
 
-/// A private anonymous mapping, which lives as long as the process.
+/// A mapping, which lives as long as the process.
 public struct Mapping: @unchecked Sendable {
   /// Where it begins; page-aligned and zero.
   public let start: UnsafeMutableRawPointer
@@ -22,7 +22,26 @@ public struct Mapping: @unchecked Sendable {
   /// Lets nobody write to it any more.
   public func protect() { mprotect(start, byteCount, PROT_READ) }
 
-  /// Gives the memory of a range back; it reads as zero from then on.
+  /// Maps memory that a process shares with those that it is continued by.
+  ///
+  /// It is left out of core files, for what is in them would fill the disk of who has a crash.
+  /// Throws ENOMEM, or EFBIG where files may not be so large.
+  public init(sharing byteCount: Int) throws(Errno) {
+    let file = try Descriptor.memory(capacity: byteCount)
+    let protection = PROT_READ | PROT_WRITE
+    let start = mmap(nil, byteCount, protection, MAP_SHARED | MAP_NORESERVE, file.rawValue, 0)
+    guard let start, start != MAP_FAILED else { throw Errno.last }
+    madvise(start, byteCount, MADV_DONTDUMP)
+    self.start = start
+    self.byteCount = byteCount
+  }
+
+  /// Gives the memory of a range of a shared mapping back; it reads as zero from then on.
+  public static func discardShared(_ start: UnsafeMutableRawPointer, byteCount: Int) {
+    madvise(start, byteCount, MADV_REMOVE)
+  }
+
+  /// Gives the memory of a range of a private mapping back; it reads as zero from then on.
   public static func discard(_ start: UnsafeMutableRawPointer, byteCount: Int) {
     madvise(start, byteCount, MADV_DONTNEED)
   }

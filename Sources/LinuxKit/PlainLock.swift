@@ -16,6 +16,9 @@ public struct PlainLock: @unchecked Sendable {
     pthread_mutex_init(mutex, nil)
   }
 
+  /// Makes it a free one, whoever held it: the process that did is dead.
+  public func reset() { pthread_mutex_init(mutex, nil) }
+
   /// Waits for the lock.
   @inline(__always)
   public func lock() { pthread_mutex_lock(mutex) }

@@ -78,6 +78,7 @@ extension MountSwitch {
     case .synchronous: \.synchronous
     case .synchronousDirectories: \.synchronousDirectories
     case .lazyTimes: \.lazyTimes
+    case .unsupervised: \.unsupervised
     }
   }
 }

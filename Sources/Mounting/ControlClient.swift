@@ -15,6 +15,14 @@ public struct DaemonStatus: Equatable, Sendable {
   public let requestCount: Int
   /// How many messages the system's log did not take from it.
   public let unsentCount: Int
+  /// The process that serves now.
+  public let worker: Int32
+  /// Whether the daemon has others serve, and starts another one where one dies.
+  public let isSupervised: Bool
+  /// How often it has started another one.
+  public let restarts: Int
+  /// For how long nobody served when it did so last, in microseconds.
+  public let pauseMicroseconds: Int
   /// Whether the view was mounted by fusermount3, for an ordinary user.
   public let isUsers: Bool
   /// `intact` or `modified`, as far as anyone has looked; `absent` if the bundle has no seal.
@@ -28,9 +36,7 @@ public struct DaemonStatus: Equatable, Sendable {
   ) throws(MountError) -> DaemonStatus? {
     let answer: [UInt8]
     do throws(Errno) {
-      let connection = try UnixConnection(
-        to: ContainerLayout.control, in: directory, milliseconds: milliseconds)
-      answer = try connection.exchange(line: Array(#"{"command":"status"}"#.utf8))
+      answer = try exchange(directory, milliseconds)
     } catch {
       if nobodyListens.contains(error) { return nil }
       if error == .accessDenied {
@@ -47,6 +53,24 @@ public struct DaemonStatus: Equatable, Sendable {
     return status
   }
 
+  /// Asks, and asks again if whoever was about to answer has died over it: another one answers.
+  private static func exchange(
+    _ directory: borrowing Descriptor, _ milliseconds: Int32
+  ) throws(Errno) -> [UInt8] {
+    var attempts = 0
+    while true {
+      do throws(Errno) {
+        let connection = try UnixConnection(
+          to: ContainerLayout.control, in: directory, milliseconds: milliseconds)
+        return try connection.exchange(line: Array(#"{"command":"status"}"#.utf8))
+      } catch {
+        attempts += 1
+        guard attempts < 5, error == .brokenPipe || error == .connectionReset else { throw error }
+      }
+      pauseMilliseconds(10)
+    }
+  }
+
   /// Reads the answer to `status`; nil if it is none.
   init?(line: [UInt8]) {
     guard let fields = flatObject(line), fields["status"] == Array("ok".utf8),
@@ -57,8 +81,15 @@ public struct DaemonStatus: Equatable, Sendable {
     self.identifier = identifier
     self.pid = pid
     self.device = device
-    requestCount = Int(String(decoding: fields["requests"] ?? [], as: UTF8.self)) ?? 0
-    unsentCount = Int(String(decoding: fields["unsent"] ?? [], as: UTF8.self)) ?? 0
+    func number(_ name: String) -> Int {
+      fields[name].flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 0
+    }
+    requestCount = number("requests")
+    unsentCount = number("unsent")
+    worker = Int32(clamping: number("worker"))
+    isSupervised = number("supervisor") > 0
+    restarts = number("restarts")
+    pauseMicroseconds = number("pause")
     isUsers = fields["transport"] == Array("fusermount".utf8)
     seal = fields["seal"] ?? []
   }

@@ -21,6 +21,8 @@ public struct MountSettings: Equatable, Sendable {
   public var synchronousDirectories = false
   /// Times reach the disk late.
   public var lazyTimes = false
+  /// Nobody watches over the process that serves: if it dies, the view is dead.
+  public var unsupervised = false
   /// What mountinfo shows as the source; nil for the identifier.
   public var source: [UInt8]?
   /// The daemon's program; nil for the installed one.

@@ -85,6 +85,7 @@ extension ViewConfiguration {
     whole.source = settings.source ?? identifier
     whole.transport = isPrivileged() ? .kernel : .fusermount
     whole.mountFlags = (isPrivileged() ? settings.fileSystemFlags : settings.userFlags).rawValue
+    whole.isSupervised = !settings.unsupervised
     return whole
   }
 }

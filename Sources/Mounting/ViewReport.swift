@@ -21,6 +21,8 @@ public struct ViewReport: Equatable, Sendable {
   public let device: DeviceNumber
   /// Its daemon; nil if it is gone, does not answer, or is another user's.
   public let daemon: Int32?
+  /// What it says about itself; nil if it does not.
+  public let status: DaemonStatus?
   /// Whether this mount can be written to.
   public let isReadOnly: Bool
   /// The bundle's mount; nil if there is none, as in a user's view.
@@ -43,7 +45,7 @@ extension ViewMounts {
       let daemon = daemons.first { $0.status?.device == entry.device }
       return ViewReport(
         identifier: daemon?.identifier ?? entry.source, target: entry.mountPoint,
-        device: entry.device, daemon: daemon?.process.pid,
+        device: entry.device, daemon: daemon?.process.pid, status: daemon?.status,
         isReadOnly: entry.has("ro") || entry.superHas("ro"),
         bundleTarget: table.children(of: entry).first { $0.isBundle(of: entry) }?.mountPoint,
         seal: daemon?.status?.seal, health: health(of: entry, daemon),

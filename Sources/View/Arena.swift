@@ -1,7 +1,8 @@
 // All that the kernel can name, in one run of memory: nodes, their names, open files.
 //
-// Today it is private memory of one process. It is laid out so that a later worker can map what an
-// earlier one left: plain structs, indices instead of pointers, a layout version at the head.
+// Where a supervisor watches over the view, the memory outlives the process that serves: another
+// goes on with what that one left. So there is nothing but plain structs, and a link is an index.
+import FuseKit
 import LinuxKit
 
 /// The memory of one view.
@@ -14,46 +15,67 @@ struct Arena {
     var handleChunks: UInt32
     /// The generation of the last node or handle made: no two in a view's life share one.
     var generation: UInt32
+    /// The policy that was set since the mount, as a file in memory; -1 for the one of the mount.
+    var policyFile: CInt
+    /// The number of that policy.
+    var policyNumber: UInt32
+    /// The last backing file that is known to have been registered.
+    var lastBacking: Int32
+    /// How often the view was taken over, and how long that took last.
+    var restarts: UInt32
+    var pauseMicroseconds: UInt32
+    /// Who watches over the process that serves; 0 where nobody does.
+    var supervisor: Int32
   }
 
-  static let layoutVersion: UInt32 = 1
+  static let layoutVersion: UInt32 = 2
   private static let headerByteCount = 4096
+  private static let journalByteCount = (RequestJournal.byteCount + 4095) & ~4095
   private static let nodeCapacity: UInt32 = 1 << 24
   private static let cellCapacity: UInt32 = 1 << 26
   private static let handleCapacity: UInt32 = 1 << 21
 
   let header: UnsafeMutablePointer<Header>
   let lock: PlainLock
+  let journal: RequestJournal
   let nodes: Slab
   let names: NameCells
   let handles: Slab
 
-  /// An empty arena.
+  /// An empty arena; one that outlives its process if `isShared`.
   ///
   /// Throws ENOMEM where so much address space can't be had.
-  init() throws(Errno) {
+  init(isShared: Bool = false) throws(Errno) {
     let nodeStride = MemoryLayout<NodeRecord>.stride
     let handleStride = MemoryLayout<HandleRecord>.stride
     let cellStride = MemoryLayout<NameCells.Cell>.stride
     let nodeBytes = Slab.byteCount(stride: nodeStride, capacity: Arena.nodeCapacity)
     let cellBytes = Slab.byteCount(stride: cellStride, capacity: Arena.cellCapacity)
     let handleBytes = Slab.byteCount(stride: handleStride, capacity: Arena.handleCapacity)
-    let mapping = try Mapping(
-      reserving: Arena.headerByteCount + nodeBytes + cellBytes + handleBytes)
+    let byteCount =
+      Arena.headerByteCount + Arena.journalByteCount + nodeBytes + cellBytes + handleBytes
+    let mapping = isShared ? try Mapping(sharing: byteCount) : try Mapping(reserving: byteCount)
     header = mapping.start.bindMemory(to: Header.self, capacity: 1)
     header.pointee.layoutVersion = Arena.layoutVersion
+    header.pointee.policyFile = -1
     lock = PlainLock(at: mapping.start + Arena.headerByteCount / 2)
     let records = UnsafeMutableRawPointer(header)
       .advanced(by: MemoryLayout<UInt32>.stride)
       .assumingMemoryBound(to: UInt32.self)
     var start = mapping.start + Arena.headerByteCount
+    journal = RequestJournal(at: start)
+    start += Arena.journalByteCount
     nodes = Slab(
-      at: start, stride: nodeStride, capacity: Arena.nodeCapacity, chunkCount: records)
+      at: start, stride: nodeStride, capacity: Arena.nodeCapacity, chunkCount: records,
+      isShared: isShared)
     start += nodeBytes
     names = NameCells(
-      Slab(at: start, stride: cellStride, capacity: Arena.cellCapacity, chunkCount: records + 1))
+      Slab(
+        at: start, stride: cellStride, capacity: Arena.cellCapacity, chunkCount: records + 1,
+        isShared: isShared))
     start += cellBytes
     handles = Slab(
-      at: start, stride: handleStride, capacity: Arena.handleCapacity, chunkCount: records + 2)
+      at: start, stride: handleStride, capacity: Arena.handleCapacity, chunkCount: records + 2,
+      isShared: isShared)
   }
 }

@@ -68,7 +68,11 @@ struct Backing: ~Copyable {
   }
 
   /// Removes what a daemon left that was killed before the last release of an orphan.
-  private static func sweep(_ orphans: borrowing Descriptor) throws(Errno) {
+  ///
+  /// Only those whose inode's number is to go.
+  static func sweep(
+    _ orphans: borrowing Descriptor, where isDoomed: (UInt64) -> Bool = { _ in true }
+  ) throws(Errno) {
     let scratch = try ThreadScratch.current()
     var offset: Int64 = 0
     while true {
@@ -78,7 +82,7 @@ struct Backing: ~Copyable {
       var position = 0
       while position < count {
         let record = DirectoryRecord(at: scratch.data + position)
-        if !record.name.isDots {
+        if !record.name.isDots && isDoomed(record.inode) {
           try Names.unlink(record.name.cString, in: orphans.rawValue)
         }
         offset = record.nextOffset

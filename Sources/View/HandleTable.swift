@@ -1,4 +1,5 @@
 // Open files and directories: what the kernel's handles mean.
+import FuseKit
 import LinuxKit
 
 /// The open files and directories of a view, in the arena.
@@ -42,8 +43,10 @@ final class HandleTable: @unchecked Sendable {
     let generation = header.pointee.generation
     record(index).initialize(
       to: HandleRecord(
-        state: state.union(.live), generation: generation, node: node, process: process,
-        descriptor: descriptor.release()))
+        state: [], generation: generation, node: node, process: process,
+        descriptor: descriptor.release(), request: RequestRecord.current.number))
+    FaultPoint.insideTable.pass()
+    publish(state: state.union(.live).rawValue, at: slab.slot(index))
     lock.unlock()
     return UInt64(generation) << 32 | UInt64(index)
   }
@@ -67,11 +70,23 @@ final class HandleTable: @unchecked Sendable {
     let closed = try find(handle)
     let index = UInt32(truncatingIfNeeded: handle)
     lock.lock()
-    record(index).pointee.state = []
     slab.give(index)
+    FaultPoint.insideTable.pass()
     lock.unlock()
     _ = Descriptor(owning: closed.descriptor)
     return closed
+  }
+
+  /// The handle that a request has made; nil if it has made none.
+  func find(madeBy request: UInt64) -> (number: UInt64, record: HandleRecord)? {
+    lock.lock()
+    defer { lock.unlock() }
+    var found: (UInt64, HandleRecord)?
+    slab.forEach { index in
+      let open = record(index).pointee
+      if open.request == request { found = (UInt64(open.generation) << 32 | UInt64(index), open) }
+    }
+    return found
   }
 
   /// All that is open now.

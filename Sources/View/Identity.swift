@@ -4,7 +4,7 @@ import LinuxKit
 /// The identity of a backing inode.
 ///
 /// Numbers are used again, so the time of birth belongs to it; 0 where the store does not keep it.
-struct Identity {
+struct Identity: Equatable {
   let device: UInt32
   let inode: UInt64
   let birthNanoseconds: UInt64

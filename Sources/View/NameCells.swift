@@ -44,7 +44,7 @@ struct NameCells {
       }
       bytes(index).copyMemory(from: UnsafeRawPointer(name + rest), byteCount: size)
       cell(index).pointee.next = next
-      cell(index).pointee.state = UInt32(size)
+      publish(state: UInt32(size), at: slab.slot(index))
       next = index
     }
     return next
@@ -91,4 +91,41 @@ struct NameCells {
   }
 
   mutating func rebuild() { slab.rebuild() }
+}
+
+// MARK: - After the death of a process
+
+extension NameCells {
+  private static let unclaimed: UInt32 = 1 << 31
+
+  /// Doubts every cell: it may belong to a name that no record got.
+  func doubtAll() {
+    slab.forEach { index in cell(index).pointee.state |= NameCells.unclaimed }
+  }
+
+  /// The cells of this name have an owner.
+  ///
+  /// False if it is no name: then nothing in the arena can be trusted.
+  func claim(_ first: UInt32) -> Bool {
+    var index = first
+    var length: UInt32 = 0
+    while index != 0 {
+      guard slab.isLive(index) else { return false }
+      let size = cell(index).pointee.state & ~NameCells.unclaimed
+      // A cell that has an owner already has two.
+      guard cell(index).pointee.state != size, size <= UInt32(Cell.byteCount) else { return false }
+      cell(index).pointee.state = size
+      length += size
+      guard length <= 255 else { return false }
+      index = cell(index).pointee.next
+    }
+    return true
+  }
+
+  /// Gives back what nobody has claimed.
+  func freeUnclaimed() {
+    slab.forEach { index in
+      if cell(index).pointee.state & NameCells.unclaimed != 0 { cell(index).pointee.state = 0 }
+    }
+  }
 }

@@ -1,4 +1,5 @@
 // How long a node lives: while the kernel, a child, an open file or a request refers to it.
+import FuseKit
 import LinuxKit
 import Policy
 
@@ -26,6 +27,7 @@ extension NodeTable {
         setZone(node, ruling)
       }
       node.pointee.lookups += 1
+      RequestRecord.noteLookup(id(of: known))
       return known
     }
     return try add(parent, name, type: status.mode & 0o170000, identity, ruling)
@@ -45,16 +47,15 @@ extension NodeTable {
         setZone(node, ruling)
       }
       node.pointee.lookups += 1
+      RequestRecord.noteLookup(id(of: known))
       return known
     }
-    let index = try add(parent, name, type: type, identity, ruling)
-    record(index).pointee.entry = entry
-    record(index).pointee.state.insert(.sealed)
-    return index
+    return try add(parent, name, type: type, identity, ruling, sealed: entry)
   }
 
   func add(
-    _ parent: NodeIndex, _ name: Name, type: UInt32, _ identity: Identity, _ ruling: Ruling
+    _ parent: NodeIndex, _ name: Name, type: UInt32, _ identity: Identity, _ ruling: Ruling,
+    sealed entry: UInt32 = SealedBundle.none
   ) throws(Errno) -> NodeIndex {
     let index = slab.take()
     guard index != 0 else { throw .noMemory }
@@ -74,10 +75,15 @@ extension NodeTable {
     node.pointee.identity = identity
     node.pointee.type = type
     node.pointee.lookups = 1
+    node.pointee.entry = entry
     setZone(node, ruling)
     record(parent).pointee.children += 1
     insert(index)
-    node.pointee.state = record(parent).pointee.state.intersection(.bundle).union(.live)
+    FaultPoint.insideTable.pass()
+    var state = record(parent).pointee.state.intersection(.bundle).union(.live)
+    if entry != SealedBundle.none { state.insert(.sealed) }
+    publish(state: state.rawValue, at: slab.slot(index))
+    RequestRecord.noteLookup(id(of: index))
     return index
   }
 
@@ -88,10 +94,11 @@ extension NodeTable {
     node.pointee.zoneEpoch = ruling.epoch
   }
 
-  /// Counts a lookup of a node that is always there.
-  func enterPermanent(_ index: NodeIndex) {
+  /// Counts a lookup of a node that is there for certain.
+  func enterKnown(_ index: NodeIndex) {
     lock.lock()
     record(index).pointee.lookups += 1
+    RequestRecord.noteLookup(id(of: index))
     lock.unlock()
   }
 
@@ -121,8 +128,9 @@ extension NodeTable {
       let parent = node.pointee.parent
       if !node.pointee.state.contains(.unhashed) { remove(index) }
       dropDescriptor(node, index, &closing)
-      names.free(node.pointee.name)
-      node.pointee.state = []
+      let name = node.pointee.name
+      clear(stateAt: slab.slot(index))
+      names.free(name)
       slab.give(index)
       if parent != 0 { record(parent).pointee.children -= 1 }
       index = parent
@@ -168,7 +176,11 @@ extension NodeTable {
     }
     openCount += 1
     let node = record(index)
-    if node.pointee.opens == 0 { node.pointee.backing = register() }
+    if node.pointee.opens == 0 {
+      node.pointee.backing = register()
+      FaultPoint.insideTable.pass()
+      if node.pointee.backing != 0 { header.pointee.lastBacking = node.pointee.backing }
+    }
     node.pointee.opens += 1
     let mappers = node.pointee.mappers
     count(state, 1, in: node)
@@ -193,6 +205,7 @@ extension NodeTable {
     var closing = ClosingDescriptors()
     var last = LastClose()
     lock.lock()
+    FaultPoint.insideTable.pass()
     let node = record(index)
     node.pointee.opens -= 1
     openCount -= 1
@@ -200,6 +213,7 @@ extension NodeTable {
     if node.pointee.opens == 0 {
       last.backing = node.pointee.backing
       node.pointee.backing = 0
+      FaultPoint.insideTable.pass()
       if node.pointee.state.contains(.orphaned) {
         last.orphan = node.pointee.inode
         node.pointee.state.remove(.orphaned)

@@ -1,4 +1,5 @@
 // Names that move or go: what the table makes of a rename or a removal, and how others wait for it.
+import FuseKit
 import LinuxKit
 import Policy
 
@@ -64,9 +65,10 @@ extension NodeTable {
         detach(index)
       } else {
         let old = node.pointee.name
-        node.pointee.name = cells
+        FaultPoint.insideTable.pass()
+        setPlace(index, parent: newParent, name: cells)
+        FaultPoint.insideTable.pass()
         names.free(old)
-        node.pointee.parent = newParent
         record(newParent).pointee.children += 1
         record(parent).pointee.children -= 1
       }
@@ -82,14 +84,15 @@ extension NodeTable {
 
   /// A name is gone: the node that was known by it is reached by `descriptor` from now on.
   ///
-  /// Takes the descriptor. `status` is from before the removal.
+  /// Takes the descriptor. `isLast`: no other name leads to the inode.
   func removed(
-    _ name: Name, _ parent: NodeIndex, _ status: borrowing InodeStatus,
+    _ name: Name, _ parent: NodeIndex, _ status: borrowing InodeStatus, isLast: Bool,
     descriptor: consuming Descriptor
   ) {
     var closing = ClosingDescriptors()
     let raw = descriptor.release()
     lock.lock()
+    FaultPoint.insideTable.pass()
     let index = find(Identity(status))
     if index != 0 && isKnown(index, by: name, in: parent) {
       anchor(index, raw, &closing)
@@ -98,11 +101,13 @@ extension NodeTable {
       closing.add(raw)
     }
     if index != 0 {
-      let isLast = status.linkCount <= 1 || record(index).pointee.isDirectory
-      if isLast { unhash(index) }
+      if isLast || record(index).pointee.isDirectory { unhash(index) }
       freeUnreferenced(index, &closing)
       freeUnreferenced(parent, &closing)
     }
+    FaultPoint.insideTable.pass()
+    // The node has it, or it is closed now: a repetition has nothing to do.
+    RequestRecord.current.descriptor = -1
     lock.unlock()
     closing.closeAll()
   }
@@ -136,9 +141,9 @@ extension NodeTable {
   func detach(_ index: NodeIndex) {
     let node = record(index)
     if node.pointee.parent != 0 { record(node.pointee.parent).pointee.children -= 1 }
-    node.pointee.parent = 0
-    names.free(node.pointee.name)
-    node.pointee.name = 0
+    let name = node.pointee.name
+    setPlace(index, parent: 0, name: 0)
+    names.free(name)
   }
 
   /// No name leads to this inode any more: its number may be used again by another.
@@ -153,8 +158,7 @@ extension NodeTable {
     let cells = names.store(name.cString, count: name.count)
     guard cells != 0 else { throw .noMemory }
     let node = record(index)
-    node.pointee.name = cells
-    node.pointee.parent = parent
+    setPlace(index, parent: parent, name: cells)
     record(parent).pointee.children += 1
     guard node.pointee.state.contains(.anchored) else { return }
     node.pointee.state.remove(.anchored)

@@ -9,6 +9,12 @@ extension NodeTable {
   func rebuild(_ handles: HandleTable) {
     lock.lock()
     defer { lock.unlock() }
+    derive(handles)
+    freeUnreferenced()
+  }
+
+  /// Computes the derived fields.
+  func derive(_ handles: HandleTable) {
     slab.rebuild()
     names.rebuild()
     handles.rebuild()
@@ -20,6 +26,10 @@ extension NodeTable {
       record(handle.node).pointee.opens += 1
       count(handle.state, 1, in: record(handle.node))
     }
+  }
+
+  /// Drops the nodes that nothing refers to.
+  func freeUnreferenced() {
     var closing = ClosingDescriptors()
     slab.forEach { index in freeUnreferenced(index, &closing) }
     closing.closeAll()

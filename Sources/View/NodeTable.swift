@@ -65,6 +65,7 @@ final class NodeTable: @unchecked Sendable {
     slab = arena.nodes
     names = arena.names
     generation = PolicyGeneration(policy, number: 1)
+    precondition(NodeRecord.placeOffset % 8 == 0, "a node's place is one word")
     self.descriptorLimit = descriptorLimit
     anchoredLimit = descriptorLimit / 2
     openLimit = max(16, 2 * descriptorLimit - anchoredLimit - reservedDescriptors)
@@ -111,6 +112,12 @@ final class NodeTable: @unchecked Sendable {
   @inline(__always)
   func record(_ index: NodeIndex) -> UnsafeMutablePointer<NodeRecord> {
     slab.slot(index).assumingMemoryBound(to: NodeRecord.self)
+  }
+
+  /// Gives a node another place, in one store; 0 and 0 for none.
+  @inline(__always)
+  func setPlace(_ index: NodeIndex, parent: NodeIndex, name: UInt32) {
+    publish(pair: (parent, name), at: slab.slot(index) + NodeRecord.placeOffset)
   }
 
   /// How many nodes there are, the permanent ones included.

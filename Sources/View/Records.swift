@@ -64,6 +64,9 @@ struct NodeRecord {
   var lessRecent: UInt32
 
   var isDirectory: Bool { type == 0o040000 }
+
+  /// The place of `parent` and `name`, which change at once.
+  static let placeOffset = MemoryLayout<NodeRecord>.offset(of: \.parent) ?? 0
 }
 
 /// An open file or directory.
@@ -87,4 +90,6 @@ struct HandleRecord {
   var process: Int32
   /// An open descriptor of the backing, without O_APPEND: offsets are always given.
   var descriptor: CInt
+  /// The request that opened it, should the kernel ask again.
+  var request: UInt64
 }

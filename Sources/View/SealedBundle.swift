@@ -201,6 +201,9 @@ extension SealedBundle {
     isModified && findings._withUnsafeGuaranteedRef { $0.isBroken(index) }
   }
 
+  /// Goes on with what another process has found.
+  func takeOver() { findings.takeUnretainedValue().takeOver() }
+
   /// Notes that what is in the store in the place of an entry is not what was sealed.
   @inline(never)
   func note(_ index: UInt32, _ finding: SealFindings.Finding) {
@@ -256,6 +259,12 @@ final class SealFindings: Sendable {
   var isModified: Bool { modified.load(ordering: .acquiring) }
 
   func isBroken(_ index: UInt32) -> Bool { state.withLock { $0.broken[Int(index)] } }
+
+  /// Goes on with what another process has found: that is in the file, but for which entries.
+  func takeOver() {
+    let wasFound = directory >= 0 && FileIO.exists(ContainerLayout.modified, in: directory)
+    if wasFound { modified.store(true, ordering: .releasing) }
+  }
 
   func note(_ index: UInt32, _ finding: Finding, _ path: () -> [UInt8]) {
     let isNew = state.withLock { state in

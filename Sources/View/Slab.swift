@@ -37,6 +37,7 @@ struct Slab {
   let start: UnsafeMutableRawPointer
   let stride: Int
   private let capacity: UInt32
+  private let isShared: Bool
   private let chunks: UnsafeMutablePointer<Chunk>
   /// How many chunks have ever been used: primary, since a rebuild must know how far to look.
   private let chunkCount: UnsafeMutablePointer<UInt32>
@@ -57,12 +58,13 @@ struct Slab {
   /// `capacity` is a multiple of the slots in a chunk; `chunkCount` lies in the arena.
   init(
     at start: UnsafeMutableRawPointer, stride: Int, capacity: UInt32,
-    chunkCount: UnsafeMutablePointer<UInt32>
+    chunkCount: UnsafeMutablePointer<UInt32>, isShared: Bool = false
   ) {
     precondition(capacity % Slab.slotsPerChunk == 0 && stride * 1024 % 4096 == 0)
     self.start = start
     self.stride = stride
     self.capacity = capacity
+    self.isShared = isShared
     self.chunkCount = chunkCount
     chunks = .allocate(capacity: Int(capacity / Slab.slotsPerChunk))
   }
@@ -74,6 +76,10 @@ struct Slab {
   private func header(_ index: UInt32) -> UnsafeMutablePointer<SlotHeader> {
     slot(index).assumingMemoryBound(to: SlotHeader.self)
   }
+
+  /// Whether a slot is in use.
+  @inline(__always)
+  func isLive(_ index: UInt32) -> Bool { contains(index) && header(index).pointee.state != 0 }
 
   /// Whether a number from outside names a slot that was ever used.
   @inline(__always)
@@ -109,7 +115,7 @@ struct Slab {
   mutating func give(_ index: UInt32) {
     let number = index / Slab.slotsPerChunk
     let chunk = chunks + Int(number)
-    header(index).pointee.state = 0
+    clear(stateAt: slot(index))
     header(index).pointee.link = chunk.pointee.free
     chunk.pointee.free = index
     chunk.pointee.live -= 1
@@ -133,7 +139,12 @@ struct Slab {
   /// Slot 0 keeps its place.
   private mutating func discard(_ number: UInt32) {
     let first = slot(number * Slab.slotsPerChunk)
-    Mapping.discard(first, byteCount: stride * Int(Slab.slotsPerChunk))
+    let byteCount = stride * Int(Slab.slotsPerChunk)
+    if isShared {
+      Mapping.discardShared(first, byteCount: byteCount)
+    } else {
+      Mapping.discard(first, byteCount: byteCount)
+    }
     chunks[Int(number)].free = 0
     chunks[Int(number)].touched = number == 0 ? 1 : 0
   }
@@ -176,6 +187,8 @@ struct Slab {
     }
     liveCount += Int(chunk.live)
     (chunks + Int(number)).initialize(to: chunk)
+    // Looking at it has taken memory that it had given back.
+    if chunk.live == 0 { discard(number) }
   }
 
   /// Calls `body` with each slot in use.

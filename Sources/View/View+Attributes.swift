@@ -232,9 +232,12 @@ extension ViewFileSystem {
     _ reply: consuming Reply
   ) {
     let isACL = Name(name).equals(ExtendedAttributes.accessACL)
-    changeAttribute(request, node, reply) { descriptor throws(Errno) in
+    let create: CInt = 1
+    let mustBeNew: Bool? = flags & create != 0 ? true : nil
+    changeAttribute(request, node, reply, name, mustBeNew: mustBeNew) { descriptor throws(Errno) in
       guard isACL && !clearsSetGroupID else {
-        return try ExtendedAttributes.set(descriptor, name, value, flags: flags)
+        return try ExtendedAttributes.set(
+          descriptor, name, value, flags: RequestRecord.isRepeated ? flags & ~create : flags)
       }
       try caller.keepingSetGroupID { () throws(Errno) in
         try ExtendedAttributes.set(descriptor, name, value, flags: flags)
@@ -256,30 +259,57 @@ extension ViewFileSystem {
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ reply: consuming Reply
   ) {
     let isACL = Name(name).equals(ExtendedAttributes.accessACL)
-    changeAttribute(request, node, reply) { descriptor throws(Errno) in
-      guard isACL, try mayKeepSetGroupID(request, descriptor) else {
-        return try ExtendedAttributes.remove(descriptor, name)
-      }
-      try caller.keepingSetGroupID { () throws(Errno) in
-        try ExtendedAttributes.remove(descriptor, name)
+    changeAttribute(request, node, reply, name, mustBeNew: false) { descriptor throws(Errno) in
+      try once(.noData) { () throws(Errno) in
+        guard isACL, try mayKeepSetGroupID(request, descriptor) else {
+          return try ExtendedAttributes.remove(descriptor, name)
+        }
+        try caller.keepingSetGroupID { () throws(Errno) in
+          try ExtendedAttributes.remove(descriptor, name)
+        }
       }
     }
   }
 
+  /// Changes an xattr that must not be there yet, must be there, or may be.
+  ///
+  /// A change that fails for that reason is not begun: should it come again, that it is there says
+  /// that it was made.
   @inline(__always)
   private func changeAttribute(
-    _ request: Request, _ node: NodeID, _ reply: consuming Reply,
-    _ change: (CInt) throws(Errno) -> Void
+    _ request: Request, _ node: NodeID, _ reply: consuming Reply, _ name: UnsafePointer<CChar>,
+    mustBeNew: Bool?, _ change: (CInt) throws(Errno) -> Void
   ) {
     do throws(Errno) {
       let subject = try admit(request, .setattr, node)
       let descriptor = try nodes.pin(subject.index, subject.scratch)
       defer { nodes.unpin(subject.index) }
+      if let mustBeNew, !RequestRecord.isRepeated {
+        try require(name, of: descriptor, isNew: mustBeNew)
+      }
       try mutate(.setsValue) { () throws(Errno) in try change(descriptor) }
       reply.succeed()
     } catch {
       reply.fail(error)
     }
+  }
+
+  private func require(
+    _ name: UnsafePointer<CChar>, of descriptor: CInt, isNew: Bool
+  ) throws(Errno) {
+    // To remove an ACL that is not there is no error.
+    if ExtendedAttributes.isOfKernel(Name(name)) { return }
+    let isThere: Bool
+    do throws(Errno) {
+      _ = try ExtendedAttributes.get(descriptor, name, into: nil, byteCount: 0)
+      isThere = true
+    } catch {
+      // What else is wrong the change itself will say.
+      guard error == .noData else { return }
+      isThere = false
+    }
+    if isThere && isNew { throw .exists }
+    if !isThere && !isNew { throw .noData }
   }
 
   // MARK: Free space

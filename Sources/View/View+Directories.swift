@@ -14,6 +14,12 @@ extension ViewFileSystem {
     do throws(Errno) {
       let folder = try admit(request, .list, node)
       let index = folder.index
+      if RequestRecord.isResent, let open = openedBefore() {
+        if !reply.opened(open.handle, OpenMode([.keepCache, .cacheDirectory])) {
+          close(open.handle)
+        }
+        return
+      }
       if sealed(index) != nil { return openSealedFolder(request, index, reply) }
       let path = try nodes.pin(index, folder.scratch)
       defer { nodes.unpin(index) }

@@ -34,17 +34,24 @@ extension ViewFileSystem {
       let scratch = try ThreadScratch.current()
       let ruling = nodes.ruling(of: index, scratch)
       try requireOpen(request, index, ruling, flags)
+      if RequestRecord.isResent, let open = openedBefore() {
+        if !reply.opened(open.handle, open.mode) { close(open.handle) }
+        return
+      }
       if let sealed = sealed(index) {
         return openSealed(request, index, sealed, flags, ruling, scratch, reply)
       }
       let path = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
+      // What was cut off for certain may have been written to since.
+      let done = RequestRecord.wasExecuted ? OpenFlag.truncate : 0
       let descriptor = try nodes.withRoom { () throws(Errno) in
         try mutate(.setsValue) { () throws(Errno) in
-          try Descriptor.reopen(path, flags & OpenFlag.backing)
+          try Descriptor.reopen(path, flags & OpenFlag.backing & ~done)
         }
       }
       let open = try keep(request, index, descriptor, path: path, flags, ruling)
+      FaultPoint.beforeAnswer.pass()
       if !reply.opened(open.handle, open.mode) { close(open.handle) }
     } catch {
       reply.fail(error)
@@ -137,7 +144,7 @@ extension ViewFileSystem {
 
   /// In an `append` zone the kernel may cache nothing: a page that is mapped shared could be
   /// changed without a message.
-  private func mode(_ backing: Int32, isAppendOnly: Bool) -> OpenMode {
+  func mode(_ backing: Int32, isAppendOnly: Bool) -> OpenMode {
     if isAppendOnly && backing == 0 { return OpenMode(.directIO) }
     return backing == 0 ? OpenMode(.keepCache) : OpenMode(backing: backing)
   }
@@ -150,6 +157,9 @@ extension ViewFileSystem {
       let scratch = try ThreadScratch.current()
       let parent = try nodes.index(of: parent.rawValue)
       let ruling = try requireCreate(request, name, in: parent, .file, scratch)
+      if RequestRecord.isResent, let open = openedBefore() {
+        return answerCreated(open, reply)
+      }
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
       let descriptor = try create(request, name, directory, mode, flags)
@@ -160,6 +170,7 @@ extension ViewFileSystem {
         let path = descriptor.rawValue
         let open = try keep(request, index, descriptor, path: path, flags, ruling)
         entry.attributeLifetimeSeconds = attributeLifetimeSeconds(index)
+        FaultPoint.beforeAnswer.pass()
         if !reply.created(entry, open.handle, open.mode) {
           close(open.handle)
           nodes.forget(entry.node.rawValue, 1)
@@ -183,6 +194,7 @@ extension ViewFileSystem {
     _ request: Request, _ name: Name, _ directory: CInt, _ mode: UInt32, _ flags: CInt
   ) throws(Errno) -> Descriptor {
     let permissions = mode & 0o7777
+    let failure: Errno
     do throws(Errno) {
       return try nodes.withRoom { () throws(Errno) in
         try caller.acting(
@@ -197,8 +209,12 @@ extension ViewFileSystem {
         }
       }
     } catch {
-      throw error == .exists && flags & OpenFlag.exclusive == 0 ? .stale : error
+      failure = error
     }
+    if failure == .exists, RequestRecord.isRepeated {
+      return try reopenCreated(name, directory, flags & OpenFlag.accessMode)
+    }
+    throw failure == .exists && flags & OpenFlag.exclusive == 0 ? .stale : failure
   }
 
   // MARK: Closing
@@ -208,7 +224,7 @@ extension ViewFileSystem {
     reply.succeed()
   }
 
-  private func close(_ handle: HandleID) {
+  func close(_ handle: HandleID) {
     guard let closed = try? handles.close(handle.rawValue) else { return }
     self.closed(closed.node, closed.state)
   }
@@ -259,7 +275,8 @@ extension ViewFileSystem {
   private func requirePosition(
     _ request: Request, _ open: HandleRecord, _ offset: Int64
   ) throws(Errno) {
-    guard open.state.contains(.appendOnly) else { return }
+    // The first run of a repeated request was at the end, and has moved it.
+    guard open.state.contains(.appendOnly), !RequestRecord.isRepeated else { return }
     let status = try InodeStatus.of(open.descriptor)
     if offset != status.size { try refuseChange(request, open) }
   }

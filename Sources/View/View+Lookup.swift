@@ -38,6 +38,7 @@ extension ViewFileSystem {
   @inline(__always)
   func answer(_ entry: borrowing Entry, _ reply: consuming Reply) {
     let node = entry.node
+    FaultPoint.beforeAnswer.pass()
     if !reply.entry(entry) { nodes.forget(node.rawValue, 1) }
   }
 
@@ -69,14 +70,14 @@ extension ViewFileSystem {
     if let sealed = sealed(NodeTable.bundle) {
       var entry = Entry()
       entry.attributes = try shown(sealed)
-      nodes.enterPermanent(NodeTable.bundle)
+      nodes.enterKnown(NodeTable.bundle)
       entry.node = NodeID(nodes.id(of: NodeTable.bundle))
       entry.lifetimeSeconds = lifetimeSeconds
       entry.attributeLifetimeSeconds = lifetimeSeconds
       return entry
     }
     let status = try InodeStatus.of(nodes.record(NodeTable.bundle).pointee.descriptor)
-    nodes.enterPermanent(NodeTable.bundle)
+    nodes.enterKnown(NodeTable.bundle)
     return makeEntry(NodeTable.bundle, status)
   }
 
@@ -85,7 +86,7 @@ extension ViewFileSystem {
     !bundleName.isEmpty && name.equals(bundleName)
   }
 
-  private func makeEntry(_ index: NodeIndex, _ status: borrowing InodeStatus) -> Entry {
+  func makeEntry(_ index: NodeIndex, _ status: borrowing InodeStatus) -> Entry {
     var entry = Entry()
     entry.node = NodeID(nodes.id(of: index))
     entry.attributes = shown(status, of: index)

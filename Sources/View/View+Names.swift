@@ -55,7 +55,9 @@ extension ViewFileSystem {
         try caller.acting(
           uid: request.uid, gid: request.gid, mask: request.mask,
           keepsSetGroupID: mode & 0o2000 != 0
-        ) { () throws(Errno) in try call(directory) }
+        ) { () throws(Errno) in
+          try once(.exists) { () throws(Errno) in try call(directory) }
+        }
       }
       let status = try InodeStatus.of(name.cString, in: directory)
       answer(try entry(name, in: parent, ruling, status), reply)
@@ -95,7 +97,9 @@ extension ViewFileSystem {
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
       try mutate(.makesName) { () throws(Errno) in
-        try Names.link(descriptor, name.cString, in: directory)
+        try once(.exists) { () throws(Errno) in
+          try Names.link(descriptor, name.cString, in: directory)
+        }
       }
       let status = try InodeStatus.of(name.cString, in: directory)
       answer(try entry(name, in: parent, ruling, status), reply)
@@ -131,13 +135,14 @@ extension ViewFileSystem {
     _ name: Name, _ parent: NodeIndex, _ directory: CInt, isDirectory: Bool,
     _ scratch: ThreadScratch
   ) throws(Errno) {
+    if RequestRecord.isRepeated, try finishRemoval(name, parent, directory, scratch) { return }
     let doomed = try nodes.openPath(name.cString, in: directory)
     let status = try InodeStatus.of(doomed.rawValue)
     nodes.beginMove()
     defer { nodes.endMove() }
     let orphan = isDirectory ? nil : setAside(name, parent, doomed.rawValue, status, scratch)
     do throws(Errno) {
-      try mutate(.removesName) { () throws(Errno) in
+      try mutate(.removesName(Identity(status), doomed.rawValue)) { () throws(Errno) in
         if isDirectory {
           try Names.removeDirectory(name.cString, in: directory)
         } else {
@@ -148,7 +153,7 @@ extension ViewFileSystem {
       takeBack(orphan)
       throw error
     }
-    leave(name, parent, status, doomed, orphan)
+    leave(name, parent, status, isLast: status.linkCount <= 1, doomed, orphan)
   }
 
   // MARK: Moving
@@ -175,6 +180,11 @@ extension ViewFileSystem {
       let target = End(
         name: newName, parent: newParent, directory: newDirectory,
         ruling: nodes.ruling(of: newParent, like: source.ruling, scratch).below(newName))
+      if RequestRecord.isRepeated,
+        try finishMove(source, target, isExchange: flags & RenameFlag.exchange != 0, scratch)
+      {
+        return reply.succeed()
+      }
       try requireVisible(source.ruling)
       if flags & RenameFlag.exchange != 0 {
         try requireVisible(target.ruling)
@@ -189,7 +199,7 @@ extension ViewFileSystem {
   }
 
   /// One side of a rename.
-  private struct End {
+  struct End {
     let name: Name
     let parent: NodeIndex
     let directory: CInt
@@ -218,7 +228,7 @@ extension ViewFileSystem {
       orphan = setAside(target.name, target.parent, replaced.path, replacedStatus, scratch)
     }
     do throws(Errno) {
-      try mutate(.movesName(Identity(status))) { () throws(Errno) in
+      try mutate(.movesName(Identity(status), replaced.path)) { () throws(Errno) in
         try Names.rename(
           source.name.cString, in: source.directory, to: target.name.cString,
           in: target.directory, flags: flags)
@@ -228,7 +238,9 @@ extension ViewFileSystem {
       throw error
     }
     if let replacedStatus, let descriptor = replaced.take() {
-      leave(target.name, target.parent, replacedStatus, descriptor, orphan)
+      leave(
+        target.name, target.parent, replacedStatus, isLast: replacedStatus.linkCount <= 1,
+        descriptor, orphan)
     }
     nodes.moved(
       source.name, source.parent, to: target.name, target.parent, status, target.ruling)
@@ -274,7 +286,7 @@ extension ViewFileSystem {
       Inquiry(request, .exchange, source.subject, second: target.subject))
     nodes.beginMove()
     defer { nodes.endMove() }
-    try mutate(.movesName(Identity(status))) { () throws(Errno) in
+    try mutate(.movesName(Identity(status), -1)) { () throws(Errno) in
       try Names.rename(
         source.name.cString, in: source.directory, to: target.name.cString, in: target.directory,
         flags: RenameFlag.exchange)

@@ -18,14 +18,25 @@ extension ViewFileSystem {
     guard status.linkCount == 1, nodes.isOverBudget(name, parent, status) else { return nil }
     let orphan = orphanName(status.inode, scratch)
     do throws(Errno) {
-      try mutate(.makesName) { () throws(Errno) in
-        try Names.link(doomed, orphan.cString, in: backing.orphans.rawValue)
-      }
+      try Names.link(doomed, orphan.cString, in: backing.orphans.rawValue)
       return orphan
     } catch {
+      // An earlier process may have begun to do the same.
+      if error == .exists, let orphan = self.orphan(of: Identity(status), scratch) {
+        return orphan
+      }
       // Then it is kept by a descriptor like any other.
       return nil
     }
+  }
+
+  /// The name that a file has in the orphans' directory; nil if it has none there.
+  func orphan(of identity: Identity, _ scratch: ThreadScratch) -> Name? {
+    let orphan = orphanName(identity.inode, scratch)
+    guard let status = try? InodeStatus.of(orphan.cString, in: backing.orphans.rawValue),
+      Identity(status) == identity
+    else { return nil }
+    return orphan
   }
 
   /// The removal failed: the file is no orphan.
@@ -37,13 +48,15 @@ extension ViewFileSystem {
 
   /// A name is gone, and the file that it named is reached by the orphan's name or by `doomed`.
   func leave(
-    _ name: Name, _ parent: NodeIndex, _ status: borrowing InodeStatus,
+    _ name: Name, _ parent: NodeIndex, _ status: borrowing InodeStatus, isLast: Bool,
     _ doomed: consuming Descriptor, _ orphan: Name?
   ) {
     if let orphan {
       nodes.orphaned(name, parent, to: orphan, status)
+      // It is closed now.
+      RequestRecord.current.descriptor = -1
     } else {
-      nodes.removed(name, parent, status, descriptor: doomed)
+      nodes.removed(name, parent, status, isLast: isLast, descriptor: doomed)
     }
   }
 

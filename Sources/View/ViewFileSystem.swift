@@ -12,6 +12,7 @@ public import Policy
 ///
 /// All state of a view hangs on this object; nothing is process-wide.
 public final class ViewFileSystem: FileSystem, @unchecked Sendable {
+  let arena: Arena
   let nodes: NodeTable
   let handles: HandleTable
   let permutation: InodePermutation
@@ -32,14 +33,16 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
 
   /// A view of the container in `directory`.
   ///
-  /// `descriptorLimit` is how many descriptors the nodes may hold. Throws what opening the
+  /// `descriptorLimit` is how many descriptors the nodes may hold; `isSupervised`, whether other
+  /// processes may have to go on with it. Throws what opening the
   /// container's directories throws, or ENOMEM.
   public init(
     _ configuration: ViewConfiguration, _ policy: PolicyEngine, container: borrowing Descriptor,
-    caller: Caller, descriptorLimit: Int
+    caller: Caller, descriptorLimit: Int, isSupervised: Bool = false
   ) throws(Errno) {
     let backing = try Backing.open(container, bundleName: configuration.bundleName)
-    let arena = try Arena()
+    let arena = try Arena(isShared: isSupervised)
+    self.arena = arena
     sealedBundle =
       configuration.bundleName.isEmpty
       ? nil

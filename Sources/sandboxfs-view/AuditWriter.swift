@@ -63,6 +63,16 @@ final class AuditWriter: Sendable {
     }
   }
 
+  /// Writes what has become of the view itself.
+  func note(_ event: String) {
+    let now = String(decoding: WallTime.now.formatted, as: UTF8.self)
+    do throws(Errno) {
+      try log.append(text([.event(time: now, text: Array(event.utf8))]))
+    } catch {
+      complain(error)
+    }
+  }
+
   private var isWaiting: Bool {
     state.withLock { $0.digest.isWaiting || $0.journal.isWaiting }
   }

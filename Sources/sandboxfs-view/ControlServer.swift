@@ -6,6 +6,7 @@
 import Containers
 import LinuxKit
 import Synchronization
+import View
 
 final class ControlServer: Sendable {
   private static let lineLimit = 65_536
@@ -54,7 +55,7 @@ final class ControlServer: Sendable {
   }
 
   /// TERM: the view is taken down, and the loop ends as after any unmount.
-  private func unmount() {
+  func unmount() {
     device.detach(from: configuration.target)
   }
 
@@ -116,7 +117,13 @@ final class ControlServer: Sendable {
     var object = FlatObjectWriter()
     object.add("status", "ok".utf8)
     object.add("identifier", configuration.identifier)
-    object.add("pid", Int(DaemonProcess.number))
+    let supervision = live.supervision
+    let worker = Int(DaemonProcess.number)
+    object.add("pid", supervision.supervisor == 0 ? worker : Int(supervision.supervisor))
+    object.add("worker", worker)
+    object.add("supervisor", Int(supervision.supervisor))
+    object.add("restarts", Int(supervision.restarts))
+    object.add("pause", Int(supervision.pauseMicroseconds))
     object.add("device", device.number.description.utf8)
     object.add("target", configuration.target)
     object.add("transport", configuration.transport == .kernel ? "kernel".utf8 : "fusermount".utf8)

@@ -10,12 +10,15 @@ import View
 final class Daemon {
   private let startup: Startup
   private let lock: Descriptor
+  private let fileSystem: ViewFileSystem
   private let session: Session
+  private let policy: LivePolicy
   private let control: ControlServer
   private let audit: AuditWriter
   private let notifier: Notifier
   private let loopThreads: UInt32
   private let caller: Caller
+  private let isSupervised: Bool
 
   /// Mounts the view and answers INIT, on a process of one thread.
   init(_ startup: Startup) throws(StartError) {
@@ -28,19 +31,49 @@ final class Daemon {
     let fileSystem = try Daemon.open(startup.container, configuration, policy, caller)
     DaemonProcess.leaveSession()
     session = try Daemon.mount(fileSystem, configuration)
+    self.fileSystem = fileSystem
     notifier = Notifier(session)
     let systemLog = try Daemon.systemLog()
+    self.policy = LivePolicy(fileSystem, session, notifier, configuration)
     control = try ControlServer(
-      startup.container, configuration, LivePolicy(fileSystem, session, notifier, configuration),
-      systemLog, termination: termination)
+      startup.container, configuration, self.policy, systemLog, termination: termination)
     audit = try Daemon.writer(fileSystem.audit, log, systemLog, configuration.identifier)
     self.startup = startup
+    isSupervised = configuration.isSupervised
     // At least four, for what waits for the disk must not stop the rest.
     loopThreads = UInt32(max(4, DaemonProcess.processorCount))
   }
 
+  /// Says that the view is there, and has it served until the kernel ends the connection.
+  func run() throws(StartError) {
+    // Where the kernel can't repeat what was asked, nobody could take over.
+    guard isSupervised, session.canResend else {
+      startup.answer("ready")
+      return serve()
+    }
+    let supervisor: Supervisor
+    let worker: WatchedProcess
+    do throws(Errno) {
+      supervisor = try Supervisor(fileSystem, session, passing: [Startup.readiness]) { [self] in
+        policy.restore()
+        serve()
+        DaemonProcess.exit(0)
+      }
+      worker = try supervisor.start()
+    } catch {
+      throw StartError("cannot start the process that serves", error)
+    }
+    startup.answer("ready")
+    guard case .failed(let reason) = supervisor.watch(worker, terminate: control.unmount) else {
+      return
+    }
+    audit.note("the view has ended: \(reason)")
+    control.unmount()
+    DaemonProcess.exit(1)
+  }
+
   /// Serves until the kernel ends the connection.
-  func serve() {
+  private func serve() {
     do throws(Errno) {
       try control.start()
       try audit.start()
@@ -52,7 +85,7 @@ final class Daemon {
     } catch {
       DaemonProcess.complain("sandboxfs-view: the connection has failed: \(error.message)")
       audit.finish()
-      DaemonProcess.exit(1)
+      DaemonProcess.exit(WorkerStatus.failed)
     }
     audit.finish()
   }
@@ -107,7 +140,7 @@ final class Daemon {
       return try ViewFileSystem(
         configuration, policy, container: container, caller: caller,
         // The other half is for open files, the kernel's device, the listings under way.
-        descriptorLimit: max(16, limit / 2))
+        descriptorLimit: max(16, limit / 2), isSupervised: configuration.isSupervised)
     } catch {
       throw StartError("cannot open the container", error)
     }
@@ -145,7 +178,7 @@ final class Daemon {
       switch configuration.transport {
       case .kernel:
         session = try Session(
-          fileSystem, options: "",
+          fileSystem, options: "", journal: fileSystem.journal,
           passthrough: fileSystem.isOnOverlay ? .overOverlay : .direct)
         let device = try KernelMount.mount(
           source: configuration.source, target: configuration.target,
@@ -153,7 +186,8 @@ final class Daemon {
         // libfuse keeps the number, and the kernel the connection while it is open.
         try session.adopt(device.release())
       case .fusermount:
-        session = try Session(fileSystem, options: MountOptions.helper(configuration))
+        session = try Session(
+          fileSystem, options: MountOptions.helper(configuration), journal: fileSystem.journal)
         try session.mountByHelper(at: configuration.target.map { CChar(bitPattern: $0) } + [0])
       }
       try session.answerInit()

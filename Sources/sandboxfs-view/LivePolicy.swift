@@ -36,6 +36,18 @@ final class LivePolicy: Sendable {
     bundleName = configuration.bundleName
   }
 
+  /// How the view has been watched over.
+  var supervision: ViewFileSystem.Supervision { fileSystem.supervision }
+
+  /// Judges by the policy that was set last, in a process that has taken over.
+  func restore() {
+    guard let message = try? fileSystem.keptPolicy(),
+      let configuration = ViewConfiguration(decoding: message),
+      let engine = try? PolicyEngine(layers: configuration.layers, bundleName: bundleName)
+    else { return }
+    fileSystem.restorePolicy(engine)
+  }
+
   /// How many requests the kernel has sent.
   var requestCount: Int { session.requestCount }
 
@@ -64,15 +76,20 @@ final class LivePolicy: Sendable {
         "the configuration is of another version or of another container")
     }
     // One change after the other; no request of the kernel's waits for its turn.
-    return turn.withLock { _ in set(configuration.layers) }
+    return turn.withLock { _ in set(configuration.layers, payload) }
   }
 
-  private func set(_ layers: [ProfileSource]) -> [UInt8] {
+  private func set(_ layers: [ProfileSource], _ payload: [UInt8]) -> [UInt8] {
     let engine: PolicyEngine
     do throws(ProfileErrors) {
       engine = try PolicyEngine(layers: layers, bundleName: bundleName)
     } catch {
       return refusal(error)
+    }
+    do throws(Errno) {
+      try fileSystem.keepPolicy(payload)
+    } catch {
+      return ControlAnswer.refusal("the policy cannot be kept: \(error.message)")
     }
     let change = fileSystem.setPolicy(engine)
     retired.withLock { $0.append(change) }

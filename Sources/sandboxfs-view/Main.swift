@@ -15,8 +15,7 @@ enum Main {
     let startup = Startup()
     do throws(StartError) {
       let daemon = try Daemon(startup)
-      startup.answer("ready")
-      daemon.serve()
+      try daemon.run()
     } catch {
       startup.answer("error \(error.line)")
       DaemonProcess.exit(1)

@@ -16,7 +16,7 @@ struct StartError: Error {
 final class Startup {
   private static let container: CInt = 3
   private static let configuration: CInt = 4
-  private static let readiness: CInt = 5
+  static let readiness: CInt = 5
   private static let messageLimit = 64 << 20
 
   /// The container's directory.

@@ -108,6 +108,8 @@ private struct LogPrinter {
     switch entry {
     case .lost(let time, let count):
       table.add(time.shown, "lost", "", "\(count)", "", "", "more than could be noted")
+    case .event(let time, let text):
+      table.add(time.shown, "view", "", "", "", "", text.printable)
     case .more(let time, let kind, let count):
       table.add(
         time.shown, kind.operation.shown, kind.result.shown, "\(count)", "",

@@ -22,6 +22,7 @@ struct LogSuggestion {
     for entry in entries {
       switch entry {
       case nil: unreadableCount += 1
+      case .event: break
       case .lost(_, let count): withoutPath += count
       case .more(_, let kind, let count): withoutPath += kind.result == "OK" ? 0 : count
       case .request(let request) where request.isRefused:

@@ -82,6 +82,7 @@ private struct Attendance {
       sentence =
         "\(app): \(verb) \(kind.operation.shown) \(count) times more for uid \(kind.uid): "
         + "\(kind.result.shown) by \(kind.rule.printable)"
+    case .event(_, let text): sentence = "\(app): \(text.printable)"
     case .lost(_, let count): sentence = "\(app): more than could be noted: \(count)"
     }
     return "\(entry.time.shown) \(sentence)"

@@ -65,9 +65,20 @@ private func object(_ view: ViewReport) -> JSON {
     ("readOnly", .boolean(view.isReadOnly)),
     ("device", .string("\(view.device)")),
     ("daemon", view.daemon.map { .integer(Int64($0)) } ?? .null),
+    ("worker", number(view.status?.worker)),
+    (
+      "supervisor",
+      number(view.status.flatMap { $0.isSupervised ? $0.pid : nil })
+    ),
+    ("restarts", number(view.status?.restarts)),
+    ("lastPauseMicroseconds", number(view.status?.pauseMicroseconds)),
     ("bundle", .text(view.bundleTarget?.printable)),
     ("seal", .text(view.seal?.printable)),
     ("state", .string(view.health.rawValue)),
     ("unsentMessages", view.unsentCount.map { .integer(Int64($0)) } ?? .null),
   ])
+}
+
+private func number(_ value: (some BinaryInteger)?) -> JSON {
+  value.map { .integer(Int64($0)) } ?? .null
 }

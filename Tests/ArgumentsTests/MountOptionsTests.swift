@@ -24,6 +24,8 @@ import Testing
       Row(list: "noatime,nodiratime", on: [.noAccessTime, .noDirectoryAccessTime]),
       Row(list: "noatime,strictatime,relatime"),
       Row(list: "sync,dirsync,async", on: [.synchronousDirectories]),
+      Row(list: "supervisor,nosupervisor", on: [.unsupervised]),
+      Row(list: "nosupervisor,supervisor", on: []),
       Row(list: "nosymfollow,lazytime", on: [.noSymlinkFollowing, .lazyTimes]),
       Row(list: "noexec,nosuid,nodev,users", on: [.noExec]),
       Row(list: "rw,nosuid,nodev,,user,exec,store=/srv/My Apps", store: "/srv/My Apps"),

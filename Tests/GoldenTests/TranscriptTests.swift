@@ -62,7 +62,7 @@ private let directory = URL(filePath: #filePath).deletingLastPathComponent()
     text.replacing(scratch, with: "SCRATCH")
       .replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/, with: "TIME")
       .replacing(/"device": "[0-9:]+"/, with: #""device": "DEVICE""#)
-      .replacing(/"daemon": \d+/, with: #""daemon": PID"#)
+      .replacing(/"(daemon|worker|supervisor)": \d+/) { "\"\($0.1)\": PID" }
       .replacing(/(r[ow]) +\d+ +/) { "\($0.1)      PID     " }
   }
 

@@ -42,7 +42,7 @@ private func prelude(_ directory: String, owner: UInt32?) -> String {
       sed -e 's/,nosuid,nodev//' -e 's/,relatime//' -e 's/,noatime//' -e 's/\\040/ /' | short
   }
   dies() {
-    for daemon in $(pgrep -x sandboxfs-view); do
+    for daemon in $(pgrep -x sandboxfs-view) $(pgrep -x sandboxfs-work); do
       [ "$(readlink /proc/$daemon/fd/3)" != "$C" ] || kill -9 $daemon
     done
     for _ in $(seq 500); do as stat $1 > /dev/null 2>&1 || return 0; sleep 0.01; done

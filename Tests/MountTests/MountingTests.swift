@@ -186,7 +186,7 @@ import Testing
   @Test("a dead view is shown as dead, and mounting replaces it")
   func dead() throws {
     try withMountingScene { scene in
-      let view = try scene.mount()
+      let view = try scene.mount { $0.unsupervised = true }
       kill(view.daemon, SIGKILL)
       #expect(RunningProcess(pid: view.daemon).waitForEnd(milliseconds: 5000))
       let report = try ViewMounts.list().first { $0.target == Array(scene.target.utf8) }
@@ -201,7 +201,7 @@ import Testing
   @Test("a view whose daemon is stopped is shown as silent, and takes nobody along")
   func silent() throws {
     try withMountingScene { scene in
-      let view = try scene.mount()
+      let view = try scene.mount { $0.unsupervised = true }
       kill(view.daemon, SIGSTOP)
       // All its threads have to notice.
       let stopped =
@@ -225,7 +225,7 @@ import Testing
   @Test("a dead view can be unmounted")
   func unmountDead() throws {
     try withMountingScene { scene in
-      let view = try scene.mount()
+      let view = try scene.mount { $0.unsupervised = true }
       kill(view.daemon, SIGKILL)
       #expect(RunningProcess(pid: view.daemon).waitForEnd(milliseconds: 5000))
       try scene.unmount()

@@ -119,7 +119,7 @@ struct PolicySetTests {
       """
       sandboxfs mount $APP view
       echo '/Documents/x -write' > good.profile; sandboxfs policy set $APP good.profile
-      daemon=$(pgrep -x sandboxfs-view)
+      daemon="$(pgrep -x sandboxfs-view) $(pgrep -x sandboxfs-work)"
       kill -STOP $daemon
       echo '/Documents -write' | sandboxfs policy set $APP - & client=$!
       eventually grep -q '/Documents -write' $C/profile

@@ -90,8 +90,9 @@ struct RunViewTests {
       let app = try scene.installScript("Notes")
       let run = try scene.startSleeping(app, "sleep 4715")
       let container = try Descriptor.open(scene.container(app), O_RDONLY | O_DIRECTORY)
-      let daemon = try #require(try DaemonStatus.ask(container)?.pid)
-      kill(daemon, SIGKILL)
+      let status = try #require(try DaemonStatus.ask(container))
+      kill(status.pid, SIGKILL)
+      kill(status.worker, SIGKILL)
       #expect(try run.exitStatus() == 125)
       // The program may have had something to say about it too.
       #expect(

@@ -18,16 +18,19 @@ public final class TestView {
     public var descriptorLimit: Int?
     /// Words before the daemon's own, such as a tracer's.
     public var wrapper: [String]
+    /// One in so many passes of any place that injects faults kills the process; nil for none.
+    public var faultOneIn: Int?
 
     /// What a plain test needs: root's daemon, with all that is not structural allowed.
     public init(
       profile: String = "/ read write exec backup\n", owner: uid_t = 0,
-      descriptorLimit: Int? = nil, wrapper: [String] = []
+      descriptorLimit: Int? = nil, wrapper: [String] = [], faultOneIn: Int? = nil
     ) {
       self.profile = profile
       self.owner = owner
       self.descriptorLimit = descriptorLimit
       self.wrapper = wrapper
+      self.faultOneIn = faultOneIn
     }
   }
 
@@ -89,7 +92,7 @@ public final class TestView {
     let daemon = try ChildProcess.spawn(
       ChildProcess.Start(
         path: Array(program.utf8), arguments: words.map { Array($0.utf8) },
-        environment: environment,
+        environment: environment + faults(settings),
         newSession: true),
       descriptors: [
         nothing.rawValue, nothing.rawValue, STDERR_FILENO, directory.rawValue, message.rawValue,
@@ -101,6 +104,10 @@ public final class TestView {
     try? daemon.kill()
     _ = try? daemon.wait()
     throw ProgramFailure(description: "sandboxfs-view: " + (line.isEmpty ? "ended" : line))
+  }
+
+  private static func faults(_ settings: Settings) -> [[UInt8]] {
+    settings.faultOneIn.map { [Array("SANDBOXFS_FAULT_ONE_IN=\($0)".utf8)] } ?? []
   }
 
   /// Little, and where the sanitizers put their reports.
@@ -146,6 +153,20 @@ public final class TestView {
     // What still uses the view keeps a detached mount alive, and its daemon with it.
     try? daemon.kill()
     _ = try? daemon.wait()
+  }
+
+  /// What the daemon says about itself, as one line; empty if it does not answer.
+  public func status() -> [UInt8] {
+    guard let directory = try? Descriptor.open(container, O_RDONLY | O_DIRECTORY),
+      let connection = try? UnixConnection(
+        to: ContainerLayout.control, in: directory, milliseconds: 5000)
+    else { return [] }
+    return (try? connection.exchange(line: Array(#"{"command":"status"}"#.utf8))) ?? []
+  }
+
+  /// How often another process had to take over.
+  public func restarts() -> Int {
+    flatObject(status())?["restarts"].flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? -1
   }
 
   /// How many descriptors the daemon has open.

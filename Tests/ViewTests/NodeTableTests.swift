@@ -88,7 +88,8 @@ private final class TableOnDisk {
       table.beginMove()
       defer { table.endMove() }
       try Names.unlink(name, in: directory.rawValue)
-      table.removed(Name(name), NodeTable.root, status, descriptor: doomed)
+      table.removed(
+        Name(name), NodeTable.root, status, isLast: status.linkCount <= 1, descriptor: doomed)
     }
   }
 }

@@ -17,10 +17,90 @@
 #define CFUSE_SETXATTR_ACL_KILL_SGID (1 << 30)
 
 #define CFUSE_PASSTHROUGH (1ull << 37)
+/// The kernel can send again what was read and not answered.
+#define CFUSE_HAS_RESEND (1ull << 39)
 
 /// FOPEN_* flags as in the same header.
 #define CFUSE_FOPEN_KEEP_CACHE (1u << 1)
 #define CFUSE_FOPEN_CACHE_DIR (1u << 3)
+
+/// How far a request has come.
+enum {
+  /// There is none.
+  CFUSE_IDLE = 0,
+  /// It was read.
+  CFUSE_READ = 1,
+  /// Its system call is about to be made, or was.
+  CFUSE_EXECUTING = 2,
+  /// Its system call was made.
+  CFUSE_EXECUTED = 3,
+};
+
+/// What must be known about a request if the process dies before it is answered: the kernel then
+/// sends it again, and whoever serves it must know what has been done.
+struct cfuse_record {
+  /// The request's number; the last one stored is `state`.
+  uint64_t unique;
+  uint32_t state;
+  uint32_t opcode;
+  /// How many processes have crashed while they served it.
+  uint32_t crashes;
+  /// An open descriptor that the operation needs to its end; -1 if there is none.
+  int32_t descriptor;
+  /// What a name meant before it was moved or removed.
+  uint64_t inode;
+  uint64_t birth_nanoseconds;
+  uint32_t device;
+  /// At which of its steps a process left it: what a repetition does not do again.
+  uint32_t notes;
+  /// The number that the audit log's next record has, if this request's may be the one.
+  uint64_t audit_number;
+  /// How often the view was taken over when this was left behind.
+  uint64_t takeover;
+};
+
+/// One thread that reads requests.
+struct cfuse_thread {
+  unsigned long received;
+  unsigned long served;
+  int serving;
+  int number;
+  struct cfuse_record record;
+  char padding[128 - 24 - sizeof(struct cfuse_record)];
+};
+
+/// The lookups that a request has counted, should nobody get its answer; or those that a FORGET
+/// takes back, which the kernel sends only once.
+struct cfuse_trail {
+  /// How many there are, and with how many of them nothing is to be done any more.
+  uint32_t count;
+  uint32_t done;
+  uint64_t padding;
+  struct {
+    uint64_t node;
+    uint64_t lookups;
+  } steps[4095];
+};
+
+enum { CFUSE_THREADS = 256, CFUSE_LEFT_BEHIND = 1024, CFUSE_CRASHES = 3 };
+
+/// All requests that are being served, in memory that outlives the process.
+struct cfuse_journal {
+  /// How many of `threads` are in use.
+  uint32_t thread_count;
+  /// How many of `left` are.
+  uint32_t left_count;
+  uint64_t takeovers;
+  /// Requests before the last takeover, and those that were refused because they crash.
+  unsigned long received_before;
+  unsigned long refused;
+  char padding[128 - 32];
+  struct cfuse_thread threads[CFUSE_THREADS];
+  /// What processes that died have left behind, until the kernel sends it again.
+  struct cfuse_record left[CFUSE_LEFT_BEHIND];
+  /// What belongs to `threads`, and then what belongs to `left`.
+  struct cfuse_trail trails[CFUSE_THREADS + CFUSE_LEFT_BEHIND];
+};
 
 /// What hangs on one session: libfuse hands a pointer to it to every callback.
 struct cfuse_context {
@@ -33,8 +113,10 @@ struct cfuse_context {
   /// What the kernel offered, and what it was answered.
   uint64_t offered_flags;
   uint64_t agreed_flags;
-  /// The threads that read requests, each by its own record.
-  struct cfuse_thread *threads;
+  /// Takes lookups of a node back.
+  void (*forget)(void *owner, uint64_t node, uint64_t lookups);
+  /// The threads that read requests, and what each of them is doing.
+  struct cfuse_journal *journal;
   /// The request number of INIT, until it has been answered.
   uint64_t init_request;
   int init_answered;
@@ -53,6 +135,32 @@ int cfuse_session_pump(struct fuse_session *session);
 /// Serves with `threads` loop threads, of which `idle` are kept, until the kernel ends the
 /// connection. 0, or -errno.
 int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle);
+
+/// Takes over what a process has left that died while it served: all its threads are gone, and none
+/// of ours serves yet.
+void cfuse_journal_take_over(struct cfuse_journal *journal);
+/// Does what processes that died should have done for a FORGET.
+void cfuse_journal_forget(struct cfuse_context *context);
+/// How many requests have been answered since the last takeover.
+unsigned long cfuse_journal_answered(const struct cfuse_journal *journal);
+/// Has the kernel send again what was read and not answered. 0, or -errno: -EINVAL where it can't.
+int cfuse_session_resend(struct fuse_session *session);
+/// From here on a signal of a crash is noted in the record of the thread that has crashed.
+void cfuse_note_crashes(void);
+
+/// The record of the request that this thread serves; one that nobody reads if there is none.
+struct cfuse_record *cfuse_current(void);
+/// A lookup of a node was counted for the request of this thread.
+void cfuse_note_lookup(uint64_t node);
+/// The next step of a FORGET is taken now.
+void cfuse_note_forgotten(void);
+/// How far an earlier process had come with this thread's request: CFUSE_IDLE if none had it.
+uint32_t cfuse_repeated(void);
+
+/// Says how far the request has come, after everything that was stored before.
+static inline void cfuse_store_state(struct cfuse_record *record, uint32_t state) {
+  __atomic_store_n(&record->state, state, __ATOMIC_RELEASE);
+}
 
 /// How many requests the kernel has sent.
 unsigned long cfuse_session_requests(struct cfuse_context *context);

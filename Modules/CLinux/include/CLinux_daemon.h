@@ -53,3 +53,20 @@ int clinux_datagram_socket(void);
 
 /// Sends a datagram to the socket at `path`. -1 and errno on failure, EAGAIN where it is full.
 int clinux_send_datagram(int socket, const char *path, const void *bytes, unsigned long count);
+
+/// Starts a process that is a copy of this one and shares its table of descriptors, so that what it
+/// opens stays open when it ends.
+///
+/// Only for a process of one thread. Its number, 0 in the new one, -1 and errno.
+pid_t clinux_clone_sharing_descriptors(void);
+
+/// Blocks CHLD, so that `clinux_watch` does not miss an end.
+void clinux_block_child_signal(void);
+
+/// Waits until a child of this process has ended, TERM has come, or the time is over: 1, 2, 0.
+///
+/// `status` is waitpid's.
+int clinux_watch(pid_t child, int milliseconds, int *status);
+
+/// Names this process for people: at most 15 bytes.
+void clinux_set_name(const char *name);

@@ -1,0 +1,123 @@
+// What is known about the requests under way, so that a process may take over from one that died.
+//
+// The kernel sends again what was read and not answered. A record for each request says how far its
+// operation had come, and whoever serves it then goes on from there: so that what an app asked for
+// once is done once.
+public import CFuse3
+
+/// The records of all requests under way, in memory of the caller's.
+public struct RequestJournal: @unchecked Sendable {
+  /// How many bytes it needs, aligned to 128.
+  public static let byteCount = MemoryLayout<cfuse_journal>.size
+
+  let raw: UnsafeMutablePointer<cfuse_journal>
+
+  /// The journal at an address: empty where the memory is zero.
+  public init(at address: UnsafeMutableRawPointer) {
+    raw = address.assumingMemoryBound(to: cfuse_journal.self)
+  }
+
+  /// Takes over what a process left that died while it served.
+  ///
+  /// Only while nobody serves.
+  public func takeOver() { cfuse_journal_take_over(raw) }
+
+  /// How often it was taken over.
+  public var takeovers: UInt64 { raw.pointee.takeovers }
+
+  /// How many requests have been answered since it was taken over last.
+  public var answered: UInt { cfuse_journal_answered(raw) }
+
+  /// How many requests were refused because each process that served them crashed.
+  public var refused: UInt { raw.pointee.refused }
+
+  /// Calls `body` with each record that was left behind.
+  public func forEachLeft(_ body: (RequestRecord) -> Void) {
+    let start = UnsafeMutableRawPointer(raw) + (MemoryLayout<cfuse_journal>.offset(of: \.left) ?? 0)
+    let records = start.assumingMemoryBound(to: cfuse_record.self)
+    for place in 0..<Int(raw.pointee.left_count)
+    where records[place].state != UInt32(CFUSE_IDLE) {
+      body(RequestRecord(raw: records + place))
+    }
+  }
+}
+
+/// The record of one request.
+public struct RequestRecord {
+  @usableFromInline let raw: UnsafeMutablePointer<cfuse_record>
+
+  @usableFromInline
+  init(raw: UnsafeMutablePointer<cfuse_record>) { self.raw = raw }
+
+  /// The record of the request that this thread serves.
+  @inlinable
+  public static var current: RequestRecord {
+    // There always is one, if only one that nobody reads.
+    RequestRecord(raw: cfuse_current().unsafelyUnwrapped)
+  }
+
+  /// Whether an earlier process had this request already.
+  @inlinable
+  public static var isResent: Bool { cfuse_repeated() != UInt32(CFUSE_IDLE) }
+
+  /// Whether an earlier process may have made the request's system call.
+  @inlinable
+  public static var isRepeated: Bool { cfuse_repeated() >= UInt32(CFUSE_EXECUTING) }
+
+  /// Whether an earlier process has made the request's system call for certain.
+  @inlinable
+  public static var wasExecuted: Bool { cfuse_repeated() == UInt32(CFUSE_EXECUTED) }
+
+  /// A lookup of a node was counted for this thread's request.
+  ///
+  /// After it was: a count that stays too high does no harm.
+  @inlinable
+  public static func noteLookup(_ node: UInt64) { cfuse_note_lookup(node) }
+
+  /// The request's number, by which it comes again.
+  @inlinable
+  public var number: UInt64 { raw.pointee.unique }
+
+  /// How many processes it has crashed.
+  public var crashes: UInt32 { raw.pointee.crashes }
+
+  /// An open descriptor that the operation needs to its end; -1 if there is none.
+  @inlinable
+  public var descriptor: CInt {
+    get { raw.pointee.descriptor }
+    nonmutating set { raw.pointee.descriptor = newValue }
+  }
+
+  /// The system call is about to be made.
+  ///
+  /// What a repetition needs to know is stored before.
+  @inlinable
+  public func begin() { cfuse_store_state(raw, UInt32(CFUSE_EXECUTING)) }
+
+  /// The system call was made.
+  @inlinable
+  public func executed() { cfuse_store_state(raw, UInt32(CFUSE_EXECUTED)) }
+
+  /// The system call has failed: nothing was done.
+  @inlinable
+  public func failed() { cfuse_store_state(raw, UInt32(CFUSE_READ)) }
+
+  /// What a name meant before it is moved or removed.
+  @inlinable
+  public func note(device: UInt32, inode: UInt64, birthNanoseconds: UInt64) {
+    raw.pointee.device = device
+    raw.pointee.inode = inode
+    raw.pointee.birth_nanoseconds = birthNanoseconds
+  }
+
+  /// What was noted.
+  public var identity: (device: UInt32, inode: UInt64, birthNanoseconds: UInt64) {
+    (raw.pointee.device, raw.pointee.inode, raw.pointee.birth_nanoseconds)
+  }
+
+  /// Which record of the audit log is this request's, if it is in the log; 0 if none is.
+  public var auditNumber: UInt64 {
+    get { raw.pointee.audit_number }
+    nonmutating set { raw.pointee.audit_number = newValue }
+  }
+}

@@ -1,0 +1,128 @@
+// Going on after the death of the process that served: the memory and the descriptors are those
+// that it left, and the kernel sends again what it had read and not answered.
+public import FuseKit
+public import LinuxKit
+public import Policy
+
+extension ViewFileSystem {
+  /// What is known about the requests under way.
+  public var journal: RequestJournal { arena.journal }
+
+  /// Goes on with what another process left, and closes what belongs to nobody.
+  ///
+  /// `own` are the descriptors that everything stands on. Only on the one thread of a process that
+  /// does not serve yet. Throws where nothing can be trusted.
+  public func takeOver(keeping own: [CInt], _ session: Session) throws(DamagedState) {
+    let unused = try nodes.recover(handles)
+    journal.takeOver()
+    session.finishForgetting()
+    releaseRecords()
+    do throws(Errno) {
+      // Before anything is closed: what a device had read is lost with it.
+      try session.resend()
+      try closeStrays(keeping: own)
+    } catch {
+      throw DamagedState("the kernel does not repeat what was asked: \(error.message)")
+    }
+    for backing in unused { backingFiles?.close(backing) }
+    closeLeakedBackings()
+    try? sweepOrphans()
+    sealedBundle?.takeOver()
+    arena.header.pointee.restarts += 1
+  }
+
+  /// What a node has got does not belong to a request any more.
+  private func releaseRecords() {
+    let owned = Set(nodes.ownedDescriptors())
+    journal.forEachLeft { record in
+      if owned.contains(record.descriptor) { record.descriptor = -1 }
+    }
+  }
+
+  private func closeStrays(keeping own: [CInt]) throws(Errno) {
+    var kept = Set(own)
+    kept.formUnion(nodes.ownedDescriptors())
+    handles.forEach { kept.insert($0.descriptor) }
+    journal.forEachLeft { kept.insert($0.descriptor) }
+    kept.insert(arena.header.pointee.policyFile)
+    for descriptor in try OpenDescriptors.all() where !kept.contains(descriptor) {
+      _ = Descriptor(owning: descriptor)
+    }
+  }
+
+  /// Backing files that were registered and that no node got: their numbers follow the last one
+  /// that a node did get.
+  private func closeLeakedBackings() {
+    guard let backingFiles, let file = try? Descriptor.memory(capacity: 1),
+      let next = try? backingFiles.open(file.rawValue)
+    else { return }
+    backingFiles.close(next)
+    let last = arena.header.pointee.lastBacking
+    arena.header.pointee.lastBacking = next
+    // Numbers begin anew when they have been through; then a few stay registered.
+    guard last < next, next - last < 4096 else { return }
+    let owned = nodes.ownedBackings()
+    for number in last + 1..<next where !owned.contains(number) { backingFiles.close(number) }
+  }
+
+  /// Removes what an orphan's last release would have removed.
+  private func sweepOrphans() throws(Errno) {
+    let owned = nodes.ownedOrphans()
+    try Backing.sweep(backing.orphans) { !owned.contains($0) }
+  }
+
+  /// Keeps a policy for whoever has to take over: a view's configuration.
+  ///
+  /// Before it is set.
+  public func keepPolicy(_ configuration: [UInt8]) throws(Errno) {
+    let file = try Descriptor.memory(holding: configuration).release()
+    let old = arena.header.pointee.policyFile
+    arena.header.pointee.policyNumber = nodes.generation.number &+ 1
+    arena.header.pointee.policyFile = file
+    if old >= 0 { _ = Descriptor(owning: old) }
+  }
+
+  /// The configuration with the policy that was set last; nil if it is that of the mount.
+  public func keptPolicy() throws(Errno) -> [UInt8]? {
+    let file = arena.header.pointee.policyFile
+    guard file >= 0 else { return nil }
+    return try OpenDescriptors.contents(of: file, atMost: 64 << 20)
+  }
+
+  /// Judges by a policy that was kept.
+  ///
+  /// Only while nobody serves.
+  public func restorePolicy(_ engine: PolicyEngine) {
+    nodes.restorePolicy(PolicyGeneration(engine, number: arena.header.pointee.policyNumber))
+  }
+}
+
+// MARK: - What people are told
+
+extension ViewFileSystem {
+  /// How a view has been watched over.
+  public struct Supervision: Sendable {
+    /// The process that watches; 0 if nobody does.
+    public var supervisor: Int32
+    /// How often another process had to take over.
+    public var restarts: UInt32
+    /// How long nobody served the last time, in microseconds.
+    public var pauseMicroseconds: UInt32
+  }
+
+  /// How it has been watched over.
+  public var supervision: Supervision {
+    let header = arena.header.pointee
+    return Supervision(
+      supervisor: header.supervisor, restarts: header.restarts,
+      pauseMicroseconds: header.pauseMicroseconds)
+  }
+
+  /// From now on a process watches over those that serve.
+  public func setSupervisor(_ process: Int32) { arena.header.pointee.supervisor = process }
+
+  /// Notes how long nobody has served.
+  public func notePause(microseconds: Int64) {
+    arena.header.pointee.pauseMicroseconds = UInt32(clamping: microseconds)
+  }
+}

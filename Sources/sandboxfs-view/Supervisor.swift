@@ -1,0 +1,123 @@
+// The process that has mounted the view and never serves it: it starts one that does, and another
+// one when that dies. The apps see a pause.
+//
+// All descriptors are in one table that both processes use, and all that the kernel can name is in
+// memory that both have mapped, so that nothing is lost with the one that serves.
+import FuseKit
+import LinuxKit
+import View
+
+/// Watches over the process that serves a view.
+final class Supervisor {
+  /// How many crashes in a row, without one answer between them, end the view.
+  private static let crashLimit = 16
+  /// The same for processes that somebody has killed.
+  private static let killLimit = 1000
+
+  private let fileSystem: ViewFileSystem
+  private let session: Session
+  /// What a process that takes over never closes.
+  private let ownDescriptors: [CInt]
+  private let serve: () -> Never
+  private var failures = 0
+
+  /// A supervisor for a view that is mounted and has answered INIT.
+  ///
+  /// `serve` serves until the view is gone, and ends the process. Descriptors that are open and not
+  /// in `passing` stay open for the view's life.
+  init(
+    _ fileSystem: ViewFileSystem, _ session: Session, passing: [CInt], serve: @escaping () -> Never
+  ) throws(Errno) {
+    self.fileSystem = fileSystem
+    self.session = session
+    self.serve = serve
+    ownDescriptors = try OpenDescriptors.all().filter { !passing.contains($0) }
+    fileSystem.setSupervisor(DaemonProcess.number)
+  }
+
+  /// Why a view ends.
+  enum End {
+    /// Its last mount is gone.
+    case unmounted
+    /// Nobody can serve it.
+    case failed(String)
+  }
+
+  /// Starts the first process that serves.
+  func start() throws(Errno) -> WatchedProcess {
+    try WatchedProcess { [self] in
+      begin()
+      serve()
+    }
+  }
+
+  /// Watches until the view ends; `terminate` is called when this process is asked to end.
+  func watch(_ first: WatchedProcess, terminate: () -> Void) -> End {
+    var worker = first
+    while true {
+      let isCrash: Bool
+      switch worker.wait(milliseconds: -1) {
+      case .nothing: continue
+      case .asked:
+        terminate()
+        continue
+      case .exited(0): return .unmounted
+      case .exited(WorkerStatus.damaged):
+        return .failed("what the last process left in memory is damaged")
+      case .exited(let status):
+        return .failed("the connection to the kernel has failed (status \(status))")
+      case .killed(let signal): isCrash = signal != 9
+      }
+      guard count(isCrash: isCrash) else {
+        return .failed("\(failures) processes in a row have died without an answer to any request")
+      }
+      guard let next = replace() else { return .failed("no process can be started any more") }
+      worker = next
+    }
+  }
+
+  /// Counts a death; false if there were too many.
+  private func count(isCrash: Bool) -> Bool {
+    failures = fileSystem.journal.answered > 0 ? 0 : failures + 1
+    if failures > Supervisor.crashLimit { Pause.microseconds(10_000) }
+    return failures < (isCrash ? Supervisor.crashLimit : Supervisor.killLimit)
+  }
+
+  private func replace() -> WatchedProcess? {
+    let since = monotonicMicroseconds()
+    for _ in 0..<100 {
+      let next = try? WatchedProcess { [self] in
+        begin()
+        takeOver(since: since)
+        serve()
+      }
+      if let next { return next }
+      // Too many processes, or too little memory: it may pass.
+      Pause.microseconds(100_000)
+    }
+    return nil
+  }
+
+  private func begin() {
+    WatchedProcess.setName("sandboxfs-work")
+    session.noteCrashes()
+  }
+
+  private func takeOver(since death: Int64) {
+    do throws(DamagedState) {
+      try fileSystem.takeOver(keeping: ownDescriptors, session)
+    } catch {
+      DaemonProcess.complain("sandboxfs-view: cannot go on: \(error.description)")
+      DaemonProcess.exit(WorkerStatus.damaged)
+    }
+    fileSystem.notePause(microseconds: monotonicMicroseconds() - death)
+  }
+}
+
+/// How a process ends that has served, beside 0 for the end of the view.
+enum WorkerStatus {
+  /// The connection to the kernel has failed.
+  static let failed: CInt = 1
+  /// Nobody can go on with what there is.
+  static let damaged: CInt = 3
+}

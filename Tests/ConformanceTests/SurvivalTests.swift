@@ -1,0 +1,106 @@
+// The process that serves a view dies again and again, and an app that checks every answer sees
+// nothing but pauses. The same runs longer by hand: `scripts/soak`.
+
+import Foundation
+import Glibc
+import LinuxKit
+import TestSupport
+import Testing
+
+/// How often a process is killed in each test.
+private let killCount =
+  ProcessInfo.processInfo.environment["SANDBOXFS_SOAK_KILLS"].flatMap(Int.init) ?? 50
+
+/// Kills whoever serves a view, again and again, until so many were killed.
+private func kill(_ count: Int, serving view: TestView, signal: Int32, every microseconds: UInt32)
+  -> Int
+{
+  var killed = 0
+  var last: Int32 = 0
+  // Not for ever: a view that nobody serves any more has no such process.
+  for _ in 0..<(count * 200) where killed < count {
+    usleep(microseconds)
+    guard let worker = RunningProcess(pid: view.daemon.pid).children.first, worker != last else {
+      continue
+    }
+    if Glibc.kill(worker, signal) == 0 { killed += 1 }
+    last = worker
+  }
+  return killed
+}
+
+@Suite(.serialized) struct SurvivalTests {
+  struct Death: Sendable, CustomTestStringConvertible {
+    var signal: Int32 = SIGKILL
+    let everyMicroseconds: UInt32
+    var ground = Ground.memory
+    var descriptorLimit: Int?
+
+    var testDescription: String {
+      "\(ground.rawValue), signal \(signal) every \(everyMicroseconds) µs"
+        + (descriptorLimit.map { ", with \($0) descriptors" } ?? "")
+    }
+  }
+
+  @Test(
+    "an app sees only pauses when who serves it is killed",
+    arguments: [
+      Death(everyMicroseconds: 20_000),
+      Death(everyMicroseconds: 3_000, ground: .disk),
+      Death(signal: SIGSEGV, everyMicroseconds: 20_000),
+      Death(everyMicroseconds: 20_000, descriptorLimit: 128),
+    ])
+  func killed(_ death: Death) throws {
+    try withGround(death.ground) { directory in
+      let view = try TestView(
+        in: directory, TestView.Settings(descriptorLimit: death.descriptorLimit))
+      let app = try start(
+        "survivor", [view.path + "/Documents", "\(killCount * 60)", "2"])
+      let killed = kill(
+        killCount, serving: view, signal: death.signal, every: death.everyMicroseconds)
+      #expect(try app.wait() == 0)
+      #expect(killed == killCount)
+      try expectNothingLeft(in: view)
+    }
+  }
+
+  struct Faults: Sendable, CustomTestStringConvertible {
+    let ground: Ground
+    let oneIn: Int
+
+    var testDescription: String { "\(ground.rawValue), one in \(oneIn) passes" }
+  }
+
+  @Test(
+    "an app sees only pauses when who serves it dies between any two steps",
+    arguments: [Faults(ground: .memory, oneIn: 500), Faults(ground: .disk, oneIn: 100)])
+  func faults(_ faults: Faults) throws {
+    try withGround(faults.ground) { directory in
+      let view = try TestView(in: directory, TestView.Settings(faultOneIn: faults.oneIn))
+      let app = try start("survivor", [view.path + "/Documents", "\(killCount * 100)", "2"])
+      #expect(try app.wait() == 0)
+      #expect(view.restarts() >= killCount)
+      try expectNothingLeft(in: view)
+    }
+  }
+
+  /// Starts a program of Tests/Programs.
+  private func start(_ name: String, _ words: [String]) throws -> ChildProcess {
+    let program = try compile(name)
+    return try ChildProcess.spawn(
+      ChildProcess.Start(
+        path: Array(program.utf8), arguments: ([program] + words).map { Array($0.utf8) }),
+      descriptors: [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO])
+  }
+
+  private func expectNothingLeft(in view: TestView) throws {
+    #expect(try contents(view.path + "/Documents").isEmpty)
+    #expect(try contents(view.container + "/data/Documents").isEmpty)
+    #expect(try view.unmount() == 0)
+    #expect(try contents(view.container + "/orphans").isEmpty)
+  }
+}
+
+private func contents(_ directory: String) throws -> [String] {
+  try FileManager.default.contentsOfDirectory(atPath: directory)
+}
