@@ -134,7 +134,7 @@ let package = Package(
     tests("GoldenTests", ["Arguments", "LinuxKit", "TestSupport", "sandboxfs", "MountHelper"]),
     .target(
       name: "FuzzTargets",
-      dependencies: ["Paths", "Policy", "Containers", "PropertyLists", "Arguments"],
+      dependencies: ["Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal"],
       path: "Tests/Fuzz/Targets", swiftSettings: strict),
     tests("FuzzTests", ["FuzzTargets"]),
     tests("TidyTests", []),

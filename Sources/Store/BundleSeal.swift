@@ -53,7 +53,9 @@ extension Container {
       return SealStatus(state: record.sealState, reason: nil, seal: .absent)
     }
     if digest.isEmpty && record.authenticator.isEmpty && record.sealState == .unsigned {
-      return SealStatus(state: .unsigned, reason: nil, seal: .absent)
+      // Or somebody has taken the seal away: there is no way to know, so nothing of it is served.
+      return SealStatus(
+        state: .unsigned, reason: "it has no seal, as an older version installed it", seal: .broken)
     }
     if let reason = reasonToDistrust() {
       return SealStatus(state: .modified, reason: reason, seal: .broken)
@@ -103,11 +105,15 @@ extension Container {
     }
   }
 
-  /// What one should know before one uses a bundle that was modified; nil if it was not.
+  /// What one should know before one uses a bundle that is not what was installed; nil if it is.
   public func sealWarning() -> String? {
-    guard let reason = sealStatus().reason else { return nil }
-    return "\(identifier) was modified since it was installed: \(reason); what is not as it was "
-      + "installed is not served"
+    complaint(about: sealStatus()).map { "\($0); only what is as it was installed is served" }
+  }
+
+  private func complaint(about status: SealStatus) -> String? {
+    guard let reason = status.reason else { return nil }
+    if status.state == .unsigned { return "\(identifier) can't be verified: \(reason)" }
+    return "\(identifier) was modified since it was installed: \(reason)"
   }
 
   /// Throws, in one line, why the app can't be launched as it is.
@@ -116,15 +122,8 @@ extension Container {
   /// one.
   public func requireLaunchable() throws(StoreError) {
     if record.bundleName.isEmpty { return }
-    let status = sealStatus()
-    if let reason = status.reason {
-      throw StoreError(
-        .failed, "\(identifier) was modified since it was installed: \(reason); install it again")
-    }
-    guard case .table = status.seal else {
-      throw StoreError(
-        .failed,
-        "\(identifier) was installed without a seal, by an older version: install it again")
+    if let complaint = complaint(about: sealStatus()) {
+      throw StoreError(.failed, "\(complaint); install it again")
     }
     if let difference = differenceOfExecutable() {
       throw StoreError(

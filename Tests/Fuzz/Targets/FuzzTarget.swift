@@ -11,6 +11,7 @@ public struct FuzzTarget: Sendable {
   /// All of them.
   public static let all = [
     profile, glob, openStep, binaryPropertyList, viewConfiguration, flatObject, mountOptions,
+    chunkTable,
   ]
 
   /// The one of that name.
