@@ -43,6 +43,8 @@ public final class AuditLog {
   }
 
   private func linesFromTheBeginning() throws(Errno) -> [[UInt8]] {
+    // Before the others: what comes into it meanwhile is in one of them already.
+    let firsts = try open(ContainerLayout.firstLog)?.newLines() ?? []
     let newer = try open(ContainerLayout.log)
     let older = try open(ContainerLayout.olderLog)
     current = newer ?? older
@@ -53,18 +55,9 @@ public final class AuditLog {
     } else {
       lines = try current?.newLines() ?? []
     }
-    return try firstLines(before: lines) + lines
-  }
-
-  /// The first lines of kinds that are older than all of `lines`.
-  private func firstLines(before lines: [[UInt8]]) throws(Errno) -> [[UInt8]] {
-    guard let firsts = try open(ContainerLayout.firstLog) else { return [] }
-    guard let oldest = lines.lazy.compactMap({ AuditEntry(line: $0)?.time }).first else {
-      return try firsts.newLines()
-    }
-    return try firsts.newLines().filter { line in
-      AuditEntry(line: line).map { $0.time < oldest } ?? false
-    }
+    // Those that have gone from the others are older than all that is there.
+    let present = Set(firsts.isEmpty ? [] : lines)
+    return firsts.filter { !present.contains($0) } + lines
   }
 
   private func lines(after held: OpenLog) throws(Errno) -> [[UInt8]] {

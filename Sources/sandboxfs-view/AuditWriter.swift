@@ -97,6 +97,7 @@ final class AuditWriter: Sendable {
     } catch {
       if error != .noSpace, error != .quotaExceeded { complain(error) }
       state.unwritten += lines.reduce(0) { $0 + $1.count }
+      return
     }
     keepFirst(entries, &state)
   }

@@ -90,6 +90,29 @@ private let rules = """
         """)
   }
 
+  @Test("on a disk that is full is counted, and told when there is room again")
+  func fullDisk() throws {
+    let said = try shell(
+      #"""
+      mkdir small; mount -t tmpfs -o size=2m none small || exit
+      cp -a $SANDBOXFS_STORE/. small; chmod 700 small
+      SANDBOXFS_STORE=$PLACE/small; C=$SANDBOXFS_STORE/containers/$APP
+      sandboxfs mount $APP view
+      head -c 4M /dev/zero > small/fill 2> /dev/null
+      for n in 1 2 3 4 5; do mkdir view/full$n 2> /dev/null; done
+      rmdir view/Documents 2> /dev/null
+      eventually test -e $C/log; sleep 0.2; wc -c < $C/log
+      rm small/fill
+      mkdir view/last 2> /dev/null
+      sandboxfs unmount view
+      sandboxfs log --json $APP | grep -o '"lost":6'
+      sandboxfs log --json $APP | grep -c '"/last"'
+      grep -c . $C/log.first
+      umount -l small
+      """#)
+    #expect(said == "0\n\"lost\":6\n1\n1\n")
+  }
+
   private func count(_ record: [String: String]) -> Int {
     let member = record["more"] ?? record["lost"] ?? record["count"] ?? "1"
     return Int(member) ?? 0
