@@ -9,7 +9,8 @@ public enum KernelMount {
 
   /// Opens /dev/fuse and mounts it on `target`; the open device.
   ///
-  /// nosuid, nodev and noexec are always set, `flags` are MS_* beyond them. The kernel checks
+  /// nosuid, nodev and noexec are always set, `flags` are MS_* beyond them; whoever asked for the
+  /// mount may lift noexec. The kernel checks
   /// permissions by modes and owners, and lets every user in.
   public static func mount(
     source: [UInt8], target: [UInt8], flags: UInt64

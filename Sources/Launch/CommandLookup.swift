@@ -12,11 +12,14 @@ struct CommandLookup {
   let bundleName: [UInt8]
   /// The names of the host's root directory that are there inside.
   let systemNames: [[UInt8]]
+  /// Whether the rules, which are not asked here, let something else be executed.
+  let executesByRules: Bool
 
   /// Looks where the sandbox will.
   init(_ sandbox: Sandbox) {
     view = sandbox.view
     bundleName = sandbox.bundleName
+    executesByRules = sandbox.executesByRules
     systemNames = [Array("usr".utf8)] + sandbox.host.entries.map(\.name)
   }
 
@@ -25,7 +28,7 @@ struct CommandLookup {
     case executable
     case notExecutable
     case missing
-    /// A symbolic link that the app made: it is not followed from outside.
+    /// A symbolic link that the app made, which is not followed from outside; or what rules decide.
     case unknown
   }
 
@@ -70,7 +73,9 @@ struct CommandLookup {
       let status = try place.enter(path: between).status(of: last)
       if status.kind == .symbolicLink { return .unknown }
       let isProgram = status.kind == .regular && status.permissions & 0o111 != 0
-      return isProgram && names[0] == bundleName ? .executable : .notExecutable
+      guard isProgram else { return .notExecutable }
+      if names[0] == bundleName { return .executable }
+      return executesByRules ? .unknown : .notExecutable
     } catch {
       return error == Errno(ELOOP) ? .unknown : .missing
     }

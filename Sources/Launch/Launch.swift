@@ -4,6 +4,7 @@
 // It fails closed: whatever cannot be set up, nothing runs.
 public import Containers
 public import LinuxKit
+public import Mounting
 internal import Paths
 
 /// Running programs in containers.
@@ -19,6 +20,46 @@ public enum Launch {
     _ configuration: ViewConfiguration, command: [[UInt8]], _ options: RunOptions,
     isCurrent: () -> Bool
   ) throws(LaunchError) -> RunOutcome {
+    try run(container, record, configuration, command, options, isCurrent: isCurrent) {
+      program throws(LaunchError) in try program()
+    }
+  }
+
+  /// Runs a command likewise, while its view's daemon lends it what its rules refuse, as far as the
+  /// administrator's allow, and notes it.
+  ///
+  /// Whoever else uses the view meanwhile is lent the same. Throws if somebody else learns, or if
+  /// the rules are changed meanwhile.
+  public static func learn(
+    _ container: borrowing Descriptor, _ record: ContainerRecord,
+    _ configuration: ViewConfiguration, command: [[UInt8]], _ options: RunOptions,
+    isCurrent: () -> Bool
+  ) throws(LaunchError) -> (outcome: RunOutcome, learned: LearningSession.Notes) {
+    var learned = LearningSession.Notes()
+    let place = try duplicate(container)
+    let outcome = try run(
+      container, record, configuration, command, options, isCurrent: isCurrent
+    ) { program throws(LaunchError) in
+      let session = try begin(at: place)
+      let status = Result { () throws(LaunchError) in try program() }
+      do throws(MountError) {
+        learned = try session.finish()
+      } catch {
+        // What has ended the program has ended the session too.
+        _ = try status.get()
+        throw LaunchError(.ours, error.message)
+      }
+      return try status.get()
+    }
+    return (outcome, learned)
+  }
+
+  private static func run(
+    _ container: borrowing Descriptor, _ record: ContainerRecord,
+    _ configuration: ViewConfiguration, _ command: [[UInt8]], _ options: RunOptions,
+    isCurrent: () -> Bool,
+    around: (() throws(LaunchError) -> Int32) throws(LaunchError) -> Int32
+  ) throws(LaunchError) -> RunOutcome {
     let request = try Request(record, command, options)
     let signals = try watchedSignals()
     let directory = try RunDirectory(environment: options.environment)
@@ -26,8 +67,13 @@ public enum Launch {
     let name = viewName(of: container, record, options)
     let lease = try ViewLease(
       container, configuration, named: name, in: directory, signals, isCurrent: isCurrent)
+    let executesByRules = (try? DaemonStatus.ask(container))?.executesByRules == true
     let result = Result { () throws(LaunchError) in
-      try run(request, view: lease.path, daemon: lease.daemon, stage: directory.stage, signals)
+      try around { () throws(LaunchError) in
+        var sandbox = try request.sandbox(view: lease.path, stage: directory.stage)
+        sandbox.executesByRules = executesByRules
+        return try run(sandbox, bubblewrap: request.bubblewrap, daemon: lease.daemon, signals)
+      }
     }
     let remarks = lease.end(in: directory)
     return RunOutcome(status: try result.get(), remarks: remarks)
@@ -52,15 +98,13 @@ public enum Launch {
   }
 
   private static func run(
-    _ request: Request, view: [UInt8], daemon: Int32, stage: [UInt8],
-    _ signals: borrowing BlockedSignals
+    _ sandbox: Sandbox, bubblewrap: [UInt8], daemon: Int32, _ signals: borrowing BlockedSignals
   ) throws(LaunchError) -> Int32 {
-    let sandbox = try request.sandbox(view: view, stage: stage)
     try checkExecution(of: sandbox)
     try CommandLookup(sandbox).check(sandbox.command[0], path: sandbox.searchPath)
     if sandbox.display != nil { try makeDisplayDirectory(for: sandbox) }
     guard let daemon = ProcessHandle(pid: daemon) else { throw daemonDied }
-    let run = try RunningSandbox(sandbox, bubblewrap: request.bubblewrap)
+    let run = try RunningSandbox(sandbox, bubblewrap: bubblewrap)
     return try run.wait(signals, daemon)
   }
 }
@@ -143,5 +187,21 @@ private func watchedSignals() throws(LaunchError) -> BlockedSignals {
     return try BlockedSignals()
   } catch {
     throw LaunchError(.ours, "cannot wait for signals: \(error.message)")
+  }
+}
+
+private func duplicate(_ directory: borrowing Descriptor) throws(LaunchError) -> Descriptor {
+  do throws(Errno) {
+    return try directory.duplicate()
+  } catch {
+    throw LaunchError(.ours, "cannot open the container: \(error.message)")
+  }
+}
+
+private func begin(at container: borrowing Descriptor) throws(LaunchError) -> LearningSession {
+  do throws(MountError) {
+    return try LearningSession(of: container)
+  } catch {
+    throw LaunchError(.ours, error.message)
   }
 }

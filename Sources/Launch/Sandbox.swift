@@ -2,7 +2,8 @@
 // of bubblewrap, the files that exist only inside, the environment and the command.
 //
 // Every mount inside that can be written is made by `steps`, in the outer namespace, and is
-// noexec,nosuid,nodev (a device node is nosuid,noexec); bubblewrap's own are read-only at the end.
+// noexec,nosuid,nodev (a device node is nosuid,noexec; the view is executable where a rule says
+// `exec`); bubblewrap's own are read-only at the end.
 internal import LinuxKit
 
 /// One run of an app, decided before anything is done.
@@ -34,6 +35,8 @@ struct Sandbox {
   var display: (Display, keys: [UInt8])?
   /// Whether it may make user namespaces of its own.
   var allowsUserNamespaces: Bool
+  /// Whether rules let something of the view be executed besides the bundle.
+  var executesByRules = false
 
   /// A file that exists only inside, read-only.
   struct File: Equatable {
@@ -115,7 +118,9 @@ extension Sandbox {
       .mount(type: "tmpfs", onto: stage, options: "mode=0711", attributes: Self.harmless),
       .directory(stagedHome, mode: 0o700),
       // Root's view carries its bundle, which is mounted on it, readable and executable.
-      .bind(view, onto: stagedHome, adding: Self.harmless, recursive: true),
+      .bind(
+        view, onto: stagedHome,
+        adding: executesByRules ? [.noSetID, .noDevices] : Self.harmless, recursive: true),
     ]
     if !isStartedByRoot, !bundleName.isEmpty {
       // A user's view is executable as a whole outside, so that the bundle can be inside.

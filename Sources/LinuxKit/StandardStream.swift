@@ -43,6 +43,15 @@ public enum StandardStream: CInt, Sendable {
     }
   }
 
+  /// Lets everything that goes to standard output go to standard error from now on, also from
+  /// programs that are started; where it went before.
+  public static func divertOutput() throws(Errno) -> Descriptor {
+    let former = Descriptor(
+      owning: try retrying { clinux_fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) })
+    _ = try retrying { dup2(STDERR_FILENO, STDOUT_FILENO) }
+    return former
+  }
+
   /// Reads standard input to its end.
   ///
   /// Throws EFBIG if there is more than `limit`.
@@ -53,4 +62,32 @@ public enum StandardStream: CInt, Sendable {
 
   /// Whether a person answers on standard input.
   public static var inputIsTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+}
+
+/// A file that a person has named for what a program is to write, as a shell opens `> FILE`.
+public struct OutputFile: ~Copyable {
+  private let descriptor: Descriptor
+  private let isNamed: Bool
+
+  /// Opens the file, new or not; what is in it stays until `replace`.
+  public init(_ path: [UInt8]) throws(Errno) {
+    descriptor = Descriptor(
+      owning: try path.withCPath { path throws(Errno) in
+        try Descriptor.open(path, O_WRONLY | O_CREAT, mode: 0o666).release()
+      })
+    isNamed = true
+  }
+
+  /// A stream that is open already, and may have something in it.
+  public init(_ stream: consuming Descriptor) {
+    descriptor = stream
+    isNamed = false
+  }
+
+  /// Writes these bytes: in place of what is there, or behind what has gone to the stream.
+  public func replace(with bytes: [UInt8]) throws(Errno) {
+    // What is named may be a pipe or a terminal all the same, which has no length.
+    if isNamed { _ = ftruncate(descriptor.rawValue, 0) }
+    try descriptor.writeAll(bytes)
+  }
 }

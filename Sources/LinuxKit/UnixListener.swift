@@ -34,6 +34,9 @@ public struct UnixListener: ~Copyable, Sendable {
 public struct ClientPatience: Sendable {
   private let deadline: Int64
 
+  /// Without an end: for a client that has a thread of its own.
+  public static var unlimited: Self { Self(milliseconds: Int64.max / 2) }
+
   /// Ends after some milliseconds from now.
   public init(milliseconds: Int64) { deadline = monotonicMilliseconds() + milliseconds }
 
@@ -44,8 +47,11 @@ public struct ClientPatience: Sendable {
     for connection: borrowing Descriptor, _ events: CInt = CInt(POLLIN)
   ) throws(Errno) {
     var file = pollfd(fd: connection.rawValue, events: Int16(events), revents: 0)
-    let rest = Int32(clamping: deadline - monotonicMilliseconds())
-    guard rest > 0, try retrying({ poll(&file, 1, rest) }) > 0 else { throw Errno(ETIMEDOUT) }
+    while true {
+      let rest = Int32(clamping: deadline - monotonicMilliseconds())
+      guard rest > 0 else { throw Errno(ETIMEDOUT) }
+      if try retrying({ poll(&file, 1, rest) }) > 0 { return }
+    }
   }
 }
 

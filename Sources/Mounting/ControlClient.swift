@@ -27,6 +27,8 @@ public struct DaemonStatus: Equatable, Sendable {
   public let isUsers: Bool
   /// `intact` or `modified`, as far as anyone has looked; `absent` if the bundle has no seal.
   public let seal: [UInt8]
+  /// Whether its rules let something be executed besides the bundle.
+  public let executesByRules: Bool
 
   /// Asks the daemon that serves the container in `directory`; nil if none listens.
   ///
@@ -90,6 +92,7 @@ public struct DaemonStatus: Equatable, Sendable {
     isSupervised = number("supervisor") > 0
     restarts = number("restarts")
     pauseMicroseconds = number("pause")
+    executesByRules = fields["executable"] == Array("rules".utf8)
     isUsers = fields["transport"] == Array("fusermount".utf8)
     seal = fields["seal"] ?? []
   }

@@ -16,7 +16,7 @@ extension ViewMounts {
       var remark: MountError?
       if configuration.transport == .kernel {
         let view = try openView(status.device, at: target)
-        remark = try complete(view, configuration, at: target, settings)
+        remark = try complete(view, configuration, at: target, settings, status)
       }
       try signals.check()
       StartedDaemons.add(daemon)
@@ -38,8 +38,10 @@ extension ViewMounts {
   /// writable for a moment; if somebody has opened a file for writing by then, this fails.
   static func complete(
     _ view: borrowing Descriptor, _ configuration: ViewConfiguration, at target: MountTarget,
-    _ settings: MountSettings
+    _ settings: MountSettings, _ status: DaemonStatus
   ) throws(MountError) -> MountError? {
+    var settings = settings
+    settings.executesByRules = status.executesByRules
     do throws(Errno) {
       try view.changeMount(setting: settings.attributes, clearing: MountSettings.decided)
       if !configuration.bundleName.isEmpty {

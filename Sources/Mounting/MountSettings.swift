@@ -30,6 +30,9 @@ public struct MountSettings: Equatable, Sendable {
   /// How long the daemon may take until it serves, in milliseconds.
   public var patienceMilliseconds: Int64 = 30_000
 
+  /// Whether rules let something be executed besides the bundle, as its daemon says.
+  var executesByRules = false
+
   /// The default settings.
   public init() {}
 
@@ -53,7 +56,8 @@ public struct MountSettings: Equatable, Sendable {
 
   /// What the view's mount gets for itself, when we make it.
   var attributes: MountAttributes {
-    var attributes: MountAttributes = [.noSetID, .noDevices, .noExec]
+    var attributes: MountAttributes = [.noSetID, .noDevices]
+    if noExecution || !executesByRules { attributes.insert(.noExec) }
     if readOnly { attributes.insert(.readOnly) }
     if noAccessTime { attributes.insert(.noAccessTime) }
     if noDirectoryAccessTime { attributes.insert(.noDirectoryAccessTime) }

@@ -17,7 +17,7 @@ extension ViewMounts {
     try attachCopy(of: original, at: target, settings)
     do throws(MountError) {
       let view = try openView(status.device, at: target)
-      let remark = try complete(view, configuration, at: target, settings)
+      let remark = try complete(view, configuration, at: target, settings, status)
       return MountedView(
         target: target.path, device: status.device, daemon: status.pid, isFirst: false,
         remark: remark)

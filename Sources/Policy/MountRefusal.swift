@@ -42,7 +42,7 @@ extension PolicyEngine {
   /// How the kernel refuses what is asked, before the policy is; nil where it does not.
   ///
   /// `isNoExec` says whether the view is mounted noexec: root's views are, and all inside of
-  /// `sandboxfs run`.
+  /// `sandboxfs run`, unless `executesBesidesBundles`.
   public func refusalByMount(of question: Question, isNoExec: Bool) -> MountRefusal? {
     let paths = [question.path] + (question.secondPath.map { [$0] } ?? [])
     guard paths.allSatisfy({ explainHiddenDirectory(above: $0) == nil }) else { return nil }

@@ -28,8 +28,13 @@ public final class PolicyEngine: Sendable {
 
   /// Reads profiles, in the order of their ranks and, within one, as they come.
   ///
-  /// `bundleName` is empty for a container without a bundle. Throws all mistakes of all profiles.
-  public init(layers: [ProfileSource], bundleName: [UInt8]) throws(ProfileErrors) {
+  /// `bundleName` is empty for a container without a bundle. `isLearning` makes an engine that
+  /// also allows what a line of the container's own profile could allow without overruling the
+  /// administrator: reading, writing and names, and nothing that is hidden, sealed, executed or
+  /// kept by `append`. Throws all mistakes of all profiles.
+  public init(
+    layers: [ProfileSource], bundleName: [UInt8], isLearning: Bool = false
+  ) throws(ProfileErrors) {
     let profile = try ProfileParser.read(layers)
     var builder = AutomatonBuilder(seed: UInt64.random(in: 0...UInt64.max))
     for (index, rule) in profile.rules.enumerated() {
@@ -39,7 +44,7 @@ public final class PolicyEngine: Sendable {
     for names in StructuralPaths.all { builder.insertStructural(names, isBundle: false) }
     if !bundleName.isEmpty { builder.insertStructural([bundleName], isBundle: true) }
     let automaton = builder.finish()
-    let book = RuleBook(profile)
+    let book = RuleBook(profile, isLearning: isLearning)
     self.automaton = automaton
     hidesNames = profile.rules.contains { $0.granted.contains(.hidden) }
     executesBesidesBundles = profile.rules.contains {

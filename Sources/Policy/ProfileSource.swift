@@ -20,6 +20,9 @@ public struct ProfileSource: Hashable, Sendable {
     /// Whether its rules can only take away.
     var onlyTakesAway: Bool { self == .bundle || self == .limits }
 
+    /// Whether it is the administrator's word about what an app may do, which nobody learns away.
+    var isAdministrators: Bool { self == .administrator || self == .limits }
+
     /// How long its text may be; an app's own may not fill the host's memory.
     var maximumByteCount: Int { self == .bundle ? 1 << 18 : 1 << 22 }
 

@@ -16,14 +16,17 @@ struct Rule: Sendable {
 /// All rules of an engine.
 struct RuleBook: Sendable {
   let files: [ProfileFile]
+  /// Whether what the administrator has not refused is allowed, to learn what is wanted.
+  let isLearning: Bool
   private(set) var rules: [Rule] = []
   private(set) var globs = GlobTable()
   /// The globs of each set of names, as a range of `onlyGlobs`.
   private var onlySets: [Range<Int>] = [0..<0]
   private var onlyGlobs: [GlobTable.ID] = []
 
-  init(_ profile: Profile) {
+  init(_ profile: Profile, isLearning: Bool = false) {
     files = profile.files
+    self.isLearning = isLearning
     var known: [Set<Glob>: UInt32] = [:]
     for parsed in profile.rules {
       rules.append(
@@ -50,6 +53,7 @@ struct RuleBook: Sendable {
   func allowsName(_ name: Span<UInt8>, by rule: UInt32) -> Bool {
     let number = rules[Int(rule)].only
     guard number != 0 else { return true }
+    if isLearning, !rules[Int(rule)].place.rank.isAdministrators { return true }
     for index in onlySets[Int(number)] where globs.matches(onlyGlobs[index], name) { return true }
     return false
   }

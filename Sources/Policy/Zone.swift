@@ -38,6 +38,8 @@ struct ZoneFlags: OptionSet, Hashable, Sendable {
 struct Zone: Sendable {
   /// One rule for each switch: its index plus one; 0 where no rule says anything.
   var winners = SIMD8<UInt32>()
+  /// For `read` and `write` the administrator's last rule, likewise; only kept while learning.
+  var guards = SIMD2<UInt32>()
   var flags: ZoneFlags = []
   var purge: PurgeOccasions = []
   /// Lists of rules (0 is empty) that together say what `purge`, `quota` and `only` are.

@@ -134,6 +134,8 @@ struct ZoneTable: Sendable {
       if node.isBundle { zone.flags.insert(.bundle) }
     }
     resolve(&zone, with: rules, book)
+    // What is said of the root itself holds for all that there is: nothing of that is lent.
+    if book.isLearning { lend(&zone, isRoot: reached == [0], with: rules, book) }
     setLive(&zone, reached: reached, automaton)
     return zone
   }
@@ -180,6 +182,26 @@ struct ZoneTable: Sendable {
       }
     }
     resolveValues(&zone, with: rules, book)
+  }
+
+  /// Allows reading and writing unless the administrator has refused it, where nothing is executed
+  /// or sealed.
+  private func lend(
+    _ zone: inout Zone, isRoot: Bool, with rules: [UInt32], _ book: borrowing RuleBook
+  ) {
+    for (place, attribute) in [Attribute.read, .write].enumerated() {
+      for index in rules {
+        let rule = book.rules[Int(index)]
+        guard rule.place.rank.isAdministrators, rule.assigned.contains(attribute) else { continue }
+        zone.guards[place] = max(zone.guards[place], index + 1)
+      }
+      let guardian = zone.guards[place]
+      let isRefused = guardian > 0 && !book.rules[Int(guardian - 1)].granted.contains(attribute)
+      let isLocked = attribute == .write && !zone.flags.isDisjoint(with: [.exec, .bundle])
+      if !isRoot, !isRefused, !isLocked, !zone.flags.contains(.sealed) {
+        zone.flags.insert(ZoneFlags(attribute))
+      }
+    }
   }
 
   private mutating func resolveValues(
@@ -232,14 +254,16 @@ struct ZoneTable: Sendable {
   }
 
   private static func isSame(_ one: Zone, _ other: Zone) -> Bool {
-    one.winners == other.winners && one.flags == other.flags && one.live == other.live
-      && one.purgeRules == other.purgeRules && one.quotaRules == other.quotaRules
+    one.winners == other.winners && one.guards == other.guards && one.flags == other.flags
+      && one.live == other.live && one.purgeRules == other.purgeRules
+      && one.quotaRules == other.quotaRules
       && one.onlyRules == other.onlyRules && one.nameRules == other.nameRules
   }
 
   private static func hash(_ zone: Zone) -> UInt32 {
     var hash = Hash(seed: UInt64(zone.flags.rawValue))
     for index in zone.winners.indices { hash.add(UInt64(zone.winners[index])) }
+    hash.add(UInt64(zone.guards[0]) << 32 | UInt64(zone.guards[1]))
     hash.add(UInt64(zone.live) << 32 | UInt64(zone.nameRules))
     hash.add(UInt64(zone.purgeRules) << 32 | UInt64(zone.quotaRules))
     hash.add(UInt64(zone.onlyRules))

@@ -102,11 +102,11 @@ extension NodeTable {
   /// Returns the one that requests under way may still use.
   ///
   /// What no path leads to any more is in no zone of the new one.
-  func replacePolicy(_ engine: PolicyEngine) -> PolicyGeneration {
+  func replacePolicy(_ engine: PolicyEngine, _ lesson: Lesson?) -> PolicyGeneration {
     lock.lock()
     defer { lock.unlock() }
     let old = generation
-    generation = PolicyGeneration(engine, number: old.number &+ 1)
+    generation = PolicyGeneration(engine, number: old.number &+ 1, lesson)
     raiseZoneEpoch()
     slab.forEach { index in
       let node = record(index)

@@ -10,10 +10,16 @@ final class PolicyGeneration: Sendable {
   let engine: PolicyEngine
   /// 1 for the policy of the mount, and one more with each change.
   let number: UInt32
+  /// Where requests are noted from which rules are learned; nil at all other times.
+  let lesson: Lesson?
+  /// Whether anything is to be noted of what is allowed.
+  let notesWhatIsAllowed: Bool
 
-  init(_ engine: PolicyEngine, number: UInt32) {
+  init(_ engine: PolicyEngine, number: UInt32, _ lesson: Lesson? = nil) {
     self.engine = engine
     self.number = number
+    self.lesson = lesson
+    notesWhatIsAllowed = engine.logsWhatIsAllowed || lesson != nil
   }
 }
 
@@ -88,7 +94,11 @@ struct Ruling {
   }
 
   @inline(__always)
-  var logsWhatIsAllowed: Bool { asking { $0.logsWhatIsAllowed } }
+  var notesWhatIsAllowed: Bool {
+    generation._withUnsafeGuaranteedRef { $0.notesWhatIsAllowed }
+  }
+
+  var lesson: Lesson? { generation._withUnsafeGuaranteedRef { $0.lesson } }
 
   func describe(_ rule: RuleID) -> String { asking { $0.describe(rule) } }
 }

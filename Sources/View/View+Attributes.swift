@@ -67,14 +67,14 @@ extension ViewFileSystem {
     if changes.contains(.size) {
       try require(
         ruling.decide(.write, kind), by: ruling,
-        Inquiry(request, .write, Subject(index)))
+        Inquiry(request, .write, Subject(index), kind))
     }
     // What a write or truncation implies, such as the time of modification, is no change of its
     // own.
     if !changes.isDisjoint(with: [.mode, .uid, .gid, .accessTime, .modificationTime]) {
       try require(
         ruling.decide(.setattr, kind), by: ruling,
-        Inquiry(request, .setattr, Subject(index)))
+        Inquiry(request, .setattr, Subject(index), kind))
     }
   }
 

@@ -9,14 +9,17 @@ struct Inquiry {
   let operation: Operation
   let subject: Subject
   let second: Subject?
+  let isDirectory: Bool
 
   init(
-    _ request: Request, _ operation: Operation, _ subject: Subject, second: Subject? = nil
+    _ request: Request, _ operation: Operation, _ subject: Subject, second: Subject? = nil,
+    _ kind: NodeKind
   ) {
     self.request = request
     self.operation = operation
     self.subject = subject
     self.second = second
+    isDirectory = kind == .directory
   }
 }
 
@@ -38,7 +41,7 @@ extension ViewFileSystem {
     _ verdict: Verdict, by ruling: Ruling, _ inquiry: Inquiry
   ) throws(Errno) {
     guard let denial = verdict.denial else {
-      if ruling.logsWhatIsAllowed { logAllowed(verdict, ruling, inquiry) }
+      if ruling.notesWhatIsAllowed { try noteAllowed(verdict, ruling, inquiry) }
       return
     }
     throw refuse(denial, verdict.rule, ruling, inquiry)
@@ -59,9 +62,10 @@ extension ViewFileSystem {
     let index = try nodes.index(of: node.rawValue)
     let scratch = try ThreadScratch.current()
     let ruling = nodes.ruling(of: index, scratch)
+    let kind = kind(nodes.record(index).pointee.type)
     try require(
-      ruling.decide(operation, kind(nodes.record(index).pointee.type)), by: ruling,
-      Inquiry(request, operation, Subject(index)))
+      ruling.decide(operation, kind), by: ruling,
+      Inquiry(request, operation, Subject(index), kind))
     return Admitted(index: index, ruling: ruling, scratch: scratch)
   }
 
@@ -77,7 +81,7 @@ extension ViewFileSystem {
     _ error: Errno, _ operation: Operation, _ ruling: Ruling, _ request: Request,
     _ subject: Subject
   ) -> Errno {
-    log(error.code, .seal, ruling, Inquiry(request, operation, subject))
+    log(error.code, .seal, ruling, Inquiry(request, operation, subject, .file))
     return error
   }
 
@@ -86,6 +90,7 @@ extension ViewFileSystem {
     _ denial: Denial, _ rule: RuleID, _ ruling: Ruling, _ inquiry: Inquiry
   ) -> Errno {
     let error = Errno(denial)
+    noteRefusal(denial, rule, ruling, inquiry)
     if denial != .notFound && ruling.attributes.audit != .silent {
       log(error.code, rule, ruling, inquiry)
     }
@@ -93,7 +98,12 @@ extension ViewFileSystem {
   }
 
   @inline(never)
-  private func logAllowed(_ verdict: Verdict, _ ruling: Ruling, _ inquiry: Inquiry) {
+  private func noteAllowed(
+    _ verdict: Verdict, _ ruling: Ruling, _ inquiry: Inquiry
+  ) throws(Errno) {
+    if let refusal = noteLent(ruling, inquiry) {
+      throw refuse(refusal.denial, refusal.rule, ruling, inquiry)
+    }
     // The kernel asks for attributes of its own accord too.
     guard inquiry.operation != .readAttributes, ruling.attributes.audit == .everything
     else { return }

@@ -108,7 +108,7 @@ extension ViewFileSystem {
     let ruling = nodes.ruling(of: index, scratch)
     let verdict = ruling.decide(.list, .directory)
     if !verdict.isAllowed {
-      try require(verdict, by: ruling, Inquiry(request, .list, Subject(index)))
+      try require(verdict, by: ruling, Inquiry(request, .list, Subject(index), .directory))
     }
     return Admitted(index: index, ruling: ruling, scratch: scratch)
   }

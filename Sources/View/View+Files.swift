@@ -100,7 +100,7 @@ extension ViewFileSystem {
     let kind = kind(nodes.record(index).pointee.type)
     try require(
       ruling.decide(operation, kind), by: ruling,
-      Inquiry(request, operation, Subject(index)))
+      Inquiry(request, operation, Subject(index), kind))
   }
 
   /// Makes a handle of an open descriptor; how the kernel is to do its I/O.

@@ -75,7 +75,7 @@ extension ViewFileSystem {
     let ruling = ruling(name, in: parent, scratch)
     try require(
       ruling.decideCreate(name, kind), by: ruling,
-      Inquiry(request, .create, Subject(parent, name)))
+      Inquiry(request, .create, Subject(parent, name), kind))
     return ruling
   }
 
@@ -89,9 +89,10 @@ extension ViewFileSystem {
       let parent = try nodes.index(of: parent.rawValue)
       let ruling = ruling(name, in: parent, scratch)
       let source = nodes.ruling(of: node, like: ruling, scratch)
+      let kind = kind(nodes.record(node).pointee.type)
       try require(
-        source.decideLink(to: ruling, name, kind(nodes.record(node).pointee.type)), by: ruling,
-        Inquiry(request, .link, Subject(node), second: Subject(parent, name)))
+        source.decideLink(to: ruling, name, kind), by: ruling,
+        Inquiry(request, .link, Subject(node), second: Subject(parent, name), kind))
       let descriptor = try nodes.pin(node, scratch)
       defer { nodes.unpin(node) }
       let directory = try nodes.pin(parent, scratch)
@@ -119,9 +120,10 @@ extension ViewFileSystem {
       let parent = try nodes.index(of: parent.rawValue)
       let ruling = ruling(name, in: parent, scratch)
       try requireVisible(ruling)
+      let kind: NodeKind = isDirectory ? .directory : .file
       try require(
-        ruling.decide(.remove, isDirectory ? .directory : .file), by: ruling,
-        Inquiry(request, .remove, Subject(parent, name)))
+        ruling.decide(.remove, kind), by: ruling,
+        Inquiry(request, .remove, Subject(parent, name), kind))
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
       try remove(name, parent, directory, isDirectory: isDirectory, scratch)
@@ -220,7 +222,8 @@ extension ViewFileSystem {
         to: RenameTarget(
           zone: target.ruling.zone, existing: replacedStatus.map { kind($0.mode) }),
         target.name), by: source.ruling,
-      Inquiry(request, .rename, source.subject, second: target.subject))
+      Inquiry(
+        request, .rename, source.subject, second: target.subject, kind(status.mode)))
     nodes.beginMove()
     defer { nodes.endMove() }
     var orphan: Name?
@@ -283,7 +286,8 @@ extension ViewFileSystem {
     try require(
       source.ruling.decideExchange(renamed(source, status), renamed(target, other)),
       by: source.ruling,
-      Inquiry(request, .exchange, source.subject, second: target.subject))
+      Inquiry(
+        request, .exchange, source.subject, second: target.subject, kind(status.mode)))
     nodes.beginMove()
     defer { nodes.endMove() }
     try mutate(.movesName(Identity(status), -1)) { () throws(Errno) in

@@ -31,8 +31,11 @@ extension ViewFileSystem {
   }
 
   /// Judges by another policy from now on: every request that begins after this returns.
-  public func setPolicy(_ engine: PolicyEngine) -> PolicyChange {
-    let old = nodes.replacePolicy(engine)
+  ///
+  /// With a `lesson` it is a policy that lends what the lesson's own refuses, and the requests that
+  /// tell the two apart are noted there.
+  public func setPolicy(_ engine: PolicyEngine, _ lesson: Lesson? = nil) -> PolicyChange {
+    let old = nodes.replacePolicy(engine, lesson)
     return PolicyChange(
       kept: keptAccess(),
       // Where no directory is opened, the rule about a listing is asked only when it is read.
@@ -54,6 +57,14 @@ extension ViewFileSystem {
       guard ruling.decide(.lookup, .file).denial != nil else { return nil }
       return (NodeID(node.parent), node.name)
     }
+  }
+
+  /// Symbolic links whose targets the kernel may keep, and nobody may read now.
+  public func closedLinks() -> [NodeID] {
+    guard let scratch = try? ThreadScratch.current() else { return [] }
+    return nodes.symbolicLinks().filter { link in
+      !nodes.ruling(of: link, scratch).decide(.read, .symlink).isAllowed
+    }.map { NodeID(nodes.id(of: $0)) }
   }
 
   private func keptAccess() -> [KeptAccess] {
@@ -94,6 +105,17 @@ extension NodeTable {
       guard node.parent != 0, node.parent != NodeTable.orphans else { return }
       let count = names.copy(node.name, to: &text)
       found.append((index, id(of: node.parent), text[..<count].map { UInt8(bitPattern: $0) }))
+    }
+    return found
+  }
+
+  /// All symbolic links.
+  func symbolicLinks() -> [NodeIndex] {
+    lock.lock()
+    defer { lock.unlock() }
+    var found: [NodeIndex] = []
+    slab.forEach { index in
+      if record(index).pointee.type & 0o170000 == 0o120000 { found.append(index) }
     }
     return found
   }

@@ -91,7 +91,11 @@ final class ControlServer: Sendable {
       guard let line = try connection.readLine(limit: ControlServer.lineLimit, patience) else {
         return
       }
-      answer = self.answer(to: line, connection)
+      let request = flatObject(line) ?? [:]
+      if request["command"] == Array("learn".utf8) {
+        return LearningSession(connection, live).run()
+      }
+      answer = self.answer(to: request, connection)
     } catch {
       answer = ControlAnswer.refusal(
         error == .messageTooLong
@@ -103,14 +107,16 @@ final class ControlServer: Sendable {
       answer, ClientPatience(milliseconds: ControlServer.patienceMilliseconds))
   }
 
-  private func answer(to line: [UInt8], _ connection: borrowing Descriptor) -> [UInt8] {
-    guard let request = flatObject(line), let command = request["command"] else {
+  private func answer(
+    to request: [String: [UInt8]], _ connection: borrowing Descriptor
+  ) -> [UInt8] {
+    guard let command = request["command"] else {
       return ControlAnswer.refusal("expected one JSON object with a member \"command\"")
     }
     if command == Array("status".utf8) { return status() }
     if command == Array("policy".utf8) { return live.answer(to: request, connection) }
     return ControlAnswer.refusal(
-      "unknown command: this daemon knows \"status\" and \"policy\"")
+      "unknown command: this daemon knows \"status\", \"policy\" and \"learn\"")
   }
 
   private func status() -> [UInt8] {
@@ -127,6 +133,7 @@ final class ControlServer: Sendable {
     object.add("device", device.number.description.utf8)
     object.add("target", configuration.target)
     object.add("transport", configuration.transport == .kernel ? "kernel".utf8 : "fusermount".utf8)
+    object.add("executable", (live.executesByRules ? "rules" : "bundle").utf8)
     object.add("requests", live.requestCount)
     object.add("unsent", systemLog.droppedCount)
     object.add("seal", live.sealState.utf8)
@@ -136,6 +143,13 @@ final class ControlServer: Sendable {
 
 /// Lines that end an answer.
 enum ControlAnswer {
+  /// It is done.
+  static var done: [UInt8] {
+    var object = FlatObjectWriter()
+    object.add("status", "ok".utf8)
+    return object.line + [UInt8(ascii: "\n")]
+  }
+
   /// Nothing was done, and why.
   static func refusal(_ message: String) -> [UInt8] {
     var object = FlatObjectWriter()

@@ -34,7 +34,7 @@ final class Daemon {
     self.fileSystem = fileSystem
     notifier = Notifier(session)
     let systemLog = try Daemon.systemLog()
-    self.policy = LivePolicy(fileSystem, session, notifier, configuration)
+    self.policy = LivePolicy(fileSystem, session, notifier, configuration, policy)
     control = try ControlServer(
       startup.container, configuration, self.policy, systemLog, termination: termination)
     audit = try Daemon.writer(fileSystem.audit, log, systemLog, configuration.identifier)

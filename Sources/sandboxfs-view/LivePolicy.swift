@@ -19,16 +19,27 @@ final class LivePolicy: Sendable {
   private let notifier: Notifier
   private let identifier: [UInt8]
   private let bundleName: [UInt8]
-  private let turn = Mutex(())
-  /// Policies that requests under way may still use.
-  ///
-  /// Emptied when none is.
-  private let retired = Mutex<[ViewFileSystem.PolicyChange]>([])
+  private let state: Mutex<State>
+  /// Apart from the state, which is locked for as long as a change takes.
+  private let executes: Atomic<Bool>
+
+  private struct State {
+    /// The rules, without what is lent while somebody learns.
+    var rules: PolicyEngine
+    var layers: [ProfileSource]
+    var lesson: Lesson?
+    /// Policies that requests under way may still use.
+    ///
+    /// Emptied when none is.
+    var retired: [ViewFileSystem.PolicyChange] = []
+  }
 
   init(
     _ fileSystem: ViewFileSystem, _ session: Session, _ notifier: Notifier,
-    _ configuration: ViewConfiguration
+    _ configuration: ViewConfiguration, _ rules: PolicyEngine
   ) {
+    state = Mutex(State(rules: rules, layers: configuration.layers))
+    executes = Atomic(rules.executesBesidesBundles)
     self.fileSystem = fileSystem
     self.session = session
     self.notifier = notifier
@@ -45,8 +56,16 @@ final class LivePolicy: Sendable {
       let configuration = ViewConfiguration(decoding: message),
       let engine = try? PolicyEngine(layers: configuration.layers, bundleName: bundleName)
     else { return }
-    fileSystem.restorePolicy(engine)
+    state.withLock { state in
+      state.rules = engine
+      state.layers = configuration.layers
+      executes.store(engine.executesBesidesBundles, ordering: .relaxed)
+      fileSystem.restorePolicy(engine)
+    }
   }
+
+  /// Whether rules let something be executed besides bundles.
+  var executesByRules: Bool { executes.load(ordering: .relaxed) }
 
   /// How many requests the kernel has sent.
   var requestCount: Int { session.requestCount }
@@ -75,8 +94,7 @@ final class LivePolicy: Sendable {
       return ControlAnswer.refusal(
         "the configuration is of another version or of another container")
     }
-    // One change after the other; no request of the kernel's waits for its turn.
-    return turn.withLock { _ in set(configuration.layers, payload) }
+    return set(configuration.layers, payload)
   }
 
   private func set(_ layers: [ProfileSource], _ payload: [UInt8]) -> [UInt8] {
@@ -86,18 +104,58 @@ final class LivePolicy: Sendable {
     } catch {
       return refusal(error)
     }
-    do throws(Errno) {
-      try fileSystem.keepPolicy(payload)
-    } catch {
-      return ControlAnswer.refusal("the policy cannot be kept: \(error.message)")
+    // One change after the other; no request of the kernel's waits for its turn. Whoever is
+    // learning has learned about other rules, and is told so.
+    return state.withLock { state in
+      do throws(Errno) {
+        try fileSystem.keepPolicy(payload)
+      } catch {
+        return ControlAnswer.refusal("the policy cannot be kept: \(error.message)")
+      }
+      state = State(rules: engine, layers: layers, retired: state.retired)
+      executes.store(engine.executesBesidesBundles, ordering: .relaxed)
+      let change = follow(engine, &state)
+      return report(change, notes: tellKernel(change))
     }
-    let change = fileSystem.setPolicy(engine)
-    retired.withLock { $0.append(change) }
+  }
+
+  private func follow(
+    _ engine: PolicyEngine, _ state: inout State
+  ) -> ViewFileSystem.PolicyChange {
+    let change = fileSystem.setPolicy(engine, state.lesson)
+    state.retired.append(change)
     // Those that began under the old policy end by it; then nobody uses it.
     if session.quiesce(milliseconds: UInt32(LivePolicy.patienceMilliseconds)) {
-      retired.withLock { $0.removeAll() }
+      state.retired.removeAll()
     }
-    return report(change, notes: tellKernel(change))
+    return change
+  }
+
+  // MARK: Learning
+
+  /// Lends what the rules refuse, as far as may be, from now on; nil while somebody else learns.
+  func beginLesson() -> Lesson? {
+    state.withLock { state in
+      guard state.lesson == nil,
+        let lending = try? PolicyEngine(
+          layers: state.layers, bundleName: bundleName, isLearning: true)
+      else { return nil }
+      let lesson = Lesson(about: state.rules)
+      state.lesson = lesson
+      _ = follow(lending, &state)
+      return lesson
+    }
+  }
+
+  /// Puts the rules back; false if other rules have taken their place meanwhile.
+  @discardableResult
+  func end(_ lesson: Lesson) -> Bool {
+    state.withLock { state in
+      guard state.lesson === lesson else { return false }
+      state.lesson = nil
+      _ = tellKernel(follow(state.rules, &state))
+      return true
+    }
   }
 
   /// What waits for the next mount, after the kernel was told what it can be told.
@@ -106,10 +164,13 @@ final class LivePolicy: Sendable {
     if change.changesExecution {
       notes.append("what may be executed outside of the bundle changes at the next mount")
     }
-    guard change.changesNames else { return notes }
-    let notices =
-      fileSystem.hiddenNames().map { Notifier.Notice.name($0.name, $0.parent) }
-      + fileSystem.knownDirectories().map { .listing($0) }
+    // Where a link points is kept like the bytes of a file, and read without a message.
+    var notices = fileSystem.closedLinks().map { Notifier.Notice.listing($0) }
+    if change.changesNames {
+      notices += fileSystem.hiddenNames().map { .name($0.name, $0.parent) }
+      notices += fileSystem.knownDirectories().map { .listing($0) }
+    }
+    guard !notices.isEmpty else { return notes }
     let isDone = notifier.send(notices, milliseconds: LivePolicy.patienceMilliseconds)
     if !isDone { notes.append("listings of directories that are busy are corrected later") }
     return notes

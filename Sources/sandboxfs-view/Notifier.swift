@@ -12,7 +12,7 @@ final class Notifier: Sendable {
 
   /// What the kernel is to forget.
   enum Notice: Sendable {
-    /// The listing of a directory.
+    /// The listing of a directory, or where a link points.
     case listing(NodeID)
     /// A name in a directory.
     case name([UInt8], NodeID)

@@ -94,7 +94,8 @@ private struct Answer {
     self.question = question
     self.subject = subject
     explanation = subject.engine.explain(question)
-    mount = subject.engine.refusalByMount(of: question, isNoExec: isPrivileged())
+    mount = subject.engine.refusalByMount(
+      of: question, isNoExec: isPrivileged() && !subject.engine.executesBesidesBundles)
   }
 
   private var verdict: Verdict { explanation.verdict }

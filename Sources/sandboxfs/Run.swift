@@ -6,7 +6,8 @@ internal import LinuxKit
 internal import Paths
 internal import Store
 
-private let allow = Option(
+/// `--allow WHAT`, of all that runs a program.
+let allowOption = Option(
   "allow", value: "WHAT", .oneOf(Allowance.allCases.map(\.rawValue).sorted()),
   summary: "let it reach something outside, by name; may be repeated")
 
@@ -22,7 +23,7 @@ let runSubcommand = Subcommand(
         + "command sees the system's programs and libraries, read-only, and nothing else. Without "
         + "a command the bundle's executable is run."
     ],
-    positionals: [Positional("APP", .app)], rest: "COMMAND [ARG...]", options: [allow],
+    positionals: [Positional("APP", .app)], rest: "COMMAND [ARG...]", options: [allowOption],
     exitStatuses: [
       ExitStatus("125", "sandboxfs itself failed, and one line says why"),
       ExitStatus("126", "the command is there and can't be executed"),
@@ -36,10 +37,7 @@ let runSubcommand = Subcommand(
     throw UsageError("sandboxfs run", "COMMAND is missing behind '--'")
   }
   try Launch.checkMachine()
-  var options = RunOptions(
-    environment: callersEnvironment(), defaultStore: try StoreLocation.usualStore())
-  options.allowed = Set(
-    arguments.values(allow).compactMap { Allowance(rawValue: String(decoding: $0, as: UTF8.self)) })
+  let options = try runOptions(arguments)
   let outcome: RunOutcome
   do {
     outcome = try run(arguments, options)
@@ -57,4 +55,15 @@ private func run(_ arguments: ParsedArguments, _ options: RunOptions) throws -> 
   return try Launch.run(
     container.directory.descriptor, container.record, try configuration(of: container),
     command: arguments.rest ?? [], options, isCurrent: container.isCurrent)
+}
+
+/// What the command line and the environment say about a run.
+func runOptions(_ arguments: ParsedArguments) throws -> RunOptions {
+  var options = RunOptions(
+    environment: callersEnvironment(), defaultStore: try StoreLocation.usualStore())
+  options.allowed = Set(
+    arguments.values(allowOption).compactMap {
+      Allowance(rawValue: String(decoding: $0, as: UTF8.self))
+    })
+  return options
 }

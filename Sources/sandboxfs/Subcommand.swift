@@ -39,6 +39,7 @@ let subcommands: [Subcommand] = [
   policySetSubcommand,
   policyUnsetSubcommand,
   policyReloadSubcommand,
+  policyLearnSubcommand,
   backupMakeSubcommand,
   backupListSubcommand,
   backupShowSubcommand,
@@ -64,7 +65,7 @@ let sandboxfs = Program(
   commands: subcommands.map(\.command),
   groups: [
     CommandGroup(
-      name: "policy", summary: "Explains, shows, checks, tests, compares and changes rules."),
+      name: "policy", summary: "Explains, shows, checks, compares, changes, learns rules."),
     CommandGroup(
       name: "backup", summary: "Saves the data of apps, and looks into what was saved.",
       implied: "make"),

@@ -71,13 +71,14 @@ private func printed(_ text: String) -> Int32 {
   }
 }
 
-/// `run` keeps the statuses below 125 for the program that it runs, so a mistake in its own
-/// arguments must not look like one of those.
+/// What runs a program keeps the statuses below 125 for that, so a mistake in its own arguments
+/// must not look like one of those.
 private func usageStatus(_ arguments: [[UInt8]]) -> Int32 {
-  let first = arguments.first.flatMap { word in
-    subcommands.first { Array($0.command.name.utf8) == word }
+  let named = subcommands.first { subcommand in
+    let words = subcommand.command.name.split(separator: " ").map { Array($0.utf8) }
+    return arguments.starts(with: words)
   }
-  return first?.usageStatus ?? 2
+  return named?.usageStatus ?? 2
 }
 
 // Whatever is opened first would else take the place of a stream that the caller has closed.

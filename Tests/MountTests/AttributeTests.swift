@@ -121,4 +121,69 @@ struct AttributeTests {
         ])
     }
   }
+
+  @Test("exec: lets what lies there be executed, from the next mount on, and nothing besides")
+  func exec() throws {
+    let said = try shell(
+      """
+      mkdir $C/data/Documents/tools
+      for f in Documents/tools/t Documents/t; do cp /bin/true $C/data/$f; done
+      chown -R --reference=$C/data $C/data/Documents
+      try() { "$@" 2> /dev/null; echo "$*: $?"; }
+      sandboxfs mount $APP view
+      try view/Documents/tools/t
+      echo '/Documents/tools exec' | sandboxfs policy set $APP -
+      try view/Documents/tools/t
+      sandboxfs unmount view
+      sandboxfs mount $APP view
+      try view/Documents/tools/t; try view/Documents/t; try view/Notes.app/Notes
+      mount.sandboxfs $APP second -o noexec
+      try second/Documents/tools/t; try second/Notes.app/Notes
+      sandboxfs unmount second; sandboxfs unmount view
+      try sandboxfs run $APP -- Documents/tools/t; try sandboxfs run $APP -- Documents/t
+      sandboxfs policy explain $APP /Documents/tools/t exec | head -1
+      sandboxfs policy explain $APP /Documents/t exec | head -1
+      sandboxfs mount $APP view
+      sandboxfs policy unset $APP
+      try view/Documents/tools/t
+      """)
+    #expect(
+      said == """
+        view/Documents/tools/t: 126
+        set the rules of com.example.Notes; its view follows them
+        note: what may be executed outside of the bundle changes at the next mount
+        view/Documents/tools/t: 126
+        view/Documents/tools/t: 0
+        view/Documents/t: 126
+        1.0
+        view/Notes.app/Notes: 0
+        second/Documents/tools/t: 126
+        second/Notes.app/Notes: 126
+        sandboxfs run com.example.Notes -- Documents/tools/t: 0
+        sandboxfs run com.example.Notes -- Documents/t: 126
+        exec /Documents/tools/t: allowed
+        exec /Documents/t: refused with EACCES
+        removed the rules of com.example.Notes; its view follows them
+        note: what may be executed outside of the bundle changes at the next mount
+        view/Documents/tools/t: 126
+
+        """)
+  }
+
+  @Test("read: taken from a link, its target is not read from the kernel's memory either")
+  func linksAreForgotten() throws {
+    try withMountingScene { scene in
+      let open = "/ read\n/Documents read write\n"
+      try scene.mount(rules: open)
+      let link = "\(scene.target)/Documents/l"
+      #expect(symlink("target", link) == 0)
+      var buffer = [CChar](repeating: 0, count: 64)
+      #expect(readlink(link, &buffer, 64) == 6)
+      _ = try scene.setRules(open + "/Documents -read\n")
+      #expect(readlink(link, &buffer, 64) == -1 && errno == EACCES)
+      _ = try scene.setRules(open)
+      #expect(readlink(link, &buffer, 64) == 6)
+      try scene.unmount()
+    }
+  }
 }
