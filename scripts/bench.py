@@ -1,15 +1,21 @@
-# Times the same work on a plain directory, on bindfs and on a view, in turn, and prints ratios.
+# Times the same work on a plain directory, on views and on other file systems, in turn, and writes
+# ratios. Started by scripts/bench, which builds and installs first.
 #
 # The places take turns in every round, and a ratio is made within a round, so that a machine that
-# others use disturbs all three alike. Started by scripts/bench, which builds and installs first.
+# others use disturbs all of them alike. Nothing is removed before everything has been made in every
+# round: ext4 passes over inodes that were removed a moment ago, and would be slow where others have
+# just tidied up.
 
 import argparse
+import ctypes
+import datetime
 import io
 import json
 import os
 import platform
 import pwd
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -20,8 +26,12 @@ import tarfile
 import tempfile
 import time
 
+from bench_report import markdown, picture
+
 IDENTIFIER = "org.sandboxfs.bench"
-SLOW = 2.0
+KINDS = ("plain", "bind", "bindfs", "overlay", "hp", "view", "rules", "user")
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 2, 4, 8, 32
+libc = ctypes.CDLL(None, use_errno=True)
 
 
 def run(*command, **options):
@@ -39,65 +49,38 @@ def timed(work):
     return time.monotonic() - start
 
 
-# The jobs. Each takes an empty directory and returns {name: seconds}.
+# The jobs. Each takes the place's directory of this round and the options, and returns
+# {row: seconds}.
 
 
-def fio(directory, name, *options):
+def operations(directory, options, job, count):
+    """What the program beside this one times: calls that take microseconds."""
+    text = run(options.operations, directory, str(max(40, int(count * options.scale))), job)
+    lines = (line.split("\t") for line in text.decode().splitlines())
+    return {row: float(seconds) for row, seconds in lines}
+
+
+def fio(directory, name, *words):
     """The seconds that one fio job spent on its bytes."""
-    command = ["fio", "--name=" + name, "--directory=" + directory, "--filename=data"]
-    command += ["--ioengine=psync", "--output-format=json", "--overwrite=1", *options]
+    command = ["fio", "--name=" + name, "--directory=" + directory, "--filename=transfer"]
+    # fio would drop the pages of what it reads and writes, which reaches the plain file's pages and
+    # not those behind a view.
+    command += ["--ioengine=psync", "--output-format=json", "--invalidate=0", *words]
     result = json.loads(run(*command))["jobs"][0]
-    side = result["write"] if "write" in options[0] else result["read"]
+    side = result["write"] if "write" in words[0] else result["read"]
     return side["runtime"] / 1000 if side["runtime"] else side["io_bytes"] / side["bw_bytes"]
 
 
-def transfers(directory, scale):
-    size = "--size=%dM" % (256 * scale)
-    few = "--io_size=%dM" % max(1, int(64 * scale))
-    large, small, warm = "--bs=1M", "--bs=4k", "--invalidate=0"
+def transfers(directory, options):
+    size, few = "--size=%dM" % max(16, int(256 * options.scale)), "--loops=4"
+    again = "--overwrite=1"
+    write, large, middle = "--rw=write", "--bs=1M", "--bs=128k"
     return {
-        "write 1 MiB, in order": fio(directory, "a", "--rw=write", large, size, "--end_fsync=1"),
-        "read 1 MiB, in order": fio(directory, "b", "--rw=read", large, size, warm),
-        "write 4 KiB, at random": fio(directory, "c", "--rw=randwrite", small, size, few),
-        "read 4 KiB, at random": fio(directory, "d", "--rw=randread", small, size, few, warm),
-    }
-
-
-def many_files(directory, scale):
-    count = int(20000 * scale)
-    folders = [os.path.join(directory, "d%d" % number) for number in range(20)]
-    paths = [os.path.join(folders[n % 20], "f%d" % n) for n in range(count)]
-
-    def create():
-        for folder in folders:
-            os.mkdir(folder)
-        for path in paths:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
-
-    def status():
-        for path in paths:
-            os.stat(path)
-
-    def opening():
-        for path in paths:
-            os.close(os.open(path, os.O_RDONLY))
-
-    def listing():
-        for folder in folders:
-            for entry in os.scandir(folder):
-                entry.stat(follow_symlinks=False)
-
-    def unlink():
-        for path in paths:
-            os.unlink(path)
-
-    named = "%d files" % count
-    return {
-        "create " + named: timed(create),
-        "stat " + named: timed(status),
-        "open " + named: timed(opening),
-        "list and stat " + named: timed(listing),
-        "unlink " + named: timed(unlink),
+        "write 1 MiB, in order": fio(directory, "a", write, large, size),
+        "write 1 MiB again, in order": fio(directory, "b", write, large, size, again, few),
+        "write 128 KiB again, in order": fio(directory, "c", write, middle, size, again, few),
+        "read 1 MiB, in order": fio(directory, "d", "--rw=read", large, size, few),
+        "read 128 KiB, in order": fio(directory, "e", "--rw=read", middle, size, few),
     }
 
 
@@ -106,32 +89,75 @@ def tree_archive(scale):
     chance = random.Random(1)
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
-        for number in range(int(4000 * scale)):
+        for number in range(max(40, int(3000 * scale))):
             entry = tarfile.TarInfo("tree/d%d/e%d/file%d.c" % (number % 40, number % 7, number))
             entry.size = chance.choice([200, 900, 3000, 9000, 30000])
             tar.addfile(entry, io.BytesIO(chance.randbytes(entry.size)))
+        for number in range(8):
+            text = "".join(
+                "double f%d_%d(double x) { return x * %d + x; }\n" % (number, line, line)
+                for line in range(400))
+            entry = tarfile.TarInfo("tree/build/part%d.c" % number)
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text.encode()))
     return archive.getvalue()
 
 
-def tree(directory, archive):
-    extract = timed(lambda: run("tar", "-xf", archive, "-C", directory))
-    git = ["git", "-C", os.path.join(directory, "tree"), "-c", "user.name=b", "-c", "user.email=b"]
-    run(*git, "init", "-q")
-    add = timed(lambda: run(*git, "add", "."))
-    run(*git, "commit", "-q", "-m", "tree")
+def git(directory, *words):
+    identity = ["-c", "user.name=b", "-c", "user.email=b", "-c", "gc.auto=0"]
+    run("git", "-C", directory, *identity, *words)
+
+
+def making(directory, options):
+    tree = os.path.join(directory, "tree")
+    result = {"tar x": timed(lambda: run("tar", "-xf", options.archive, "-C", directory))}
+    result["cp -a"] = timed(lambda: run("cp", "-a", tree, tree + "-copy"))
+    git(tree, "init", "-q")
+    result["git add"] = timed(lambda: git(tree, "add", "."))
+    git(tree, "commit", "-q", "-m", "tree")
+    result["git clone"] = timed(lambda: git(directory, "clone", "-q", "--no-hardlinks", "tree",
+                                            "clone"))
+    parts = [os.path.join(tree, "build", "part%d.c" % number) for number in range(8)]
+    result["gcc -c of 8 files"] = timed(lambda: run("gcc", "-O1", "-c", *parts,
+                                                   cwd=os.path.join(tree, "build")))
+    return result
+
+
+def searching_cold(directory, options):
+    return {"find, cold mount": timed(lambda: run("find", directory, "-name", "*.none"))}
+
+
+def searching(directory, options):
+    def search():
+        run("find", directory, "-size", "+100M")
+
+    search()
     return {
-        "tar x": extract,
-        "git add": add,
-        "git status": statistics.median(timed(lambda: run(*git, "status")) for _ in range(3)),
-        "rm -r": timed(lambda: shutil.rmtree(os.path.join(directory, "tree"))),
+        "find, again": timed(lambda: run("find", directory, "-name", "*.none")),
+        "find with stat, again": timed(search),
     }
 
 
-def database(directory, scale):
-    def inserts(name, mode, transactions, rows):
+def status_cold(directory, options):
+    return {"git status, cold mount": timed(lambda: git(directory + "/tree", "status"))}
+
+
+def status(directory, options):
+    git(directory + "/tree", "status")
+    times = [timed(lambda: git(directory + "/tree", "status")) for _ in range(3)]
+    return {"git status, warm": statistics.median(times)}
+
+
+def removing(directory, options):
+    return {"rm -r": timed(lambda: run("rm", "-r", *(os.path.join(directory, name)
+                                                     for name in ("tree", "tree-copy", "clone"))))}
+
+
+def database(directory, options):
+    def inserts(name, mode, synchronous, transactions, rows):
         connection = sqlite3.connect(os.path.join(directory, name), isolation_level=None)
         connection.execute("PRAGMA journal_mode=" + mode)
-        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA synchronous=" + synchronous)
         connection.execute("CREATE TABLE t (number INTEGER PRIMARY KEY, text TEXT)")
         for _ in range(transactions):
             connection.execute("BEGIN")
@@ -139,75 +165,196 @@ def database(directory, scale):
             connection.execute("COMMIT")
         connection.close()
 
-    few, many = int(300 * scale), int(3000 * scale)
+    few, many = max(5, int(100 * options.scale)), max(20, int(2000 * options.scale))
     return {
-        "sqlite, WAL, a row each": timed(lambda: inserts("a.db", "WAL", many, 1)),
-        "sqlite, journal, a row each": timed(lambda: inserts("b.db", "DELETE", few, 1)),
-        "sqlite, 1000 rows each": timed(lambda: inserts("c.db", "WAL", max(1, few // 3), 1000)),
+        "sqlite, WAL": timed(lambda: inserts("a.db", "WAL", "NORMAL", many, 1)),
+        "sqlite, WAL, each row synced": timed(lambda: inserts("b.db", "WAL", "FULL", few, 1)),
+        "sqlite, journal, synced": timed(lambda: inserts("c.db", "DELETE", "FULL", few, 1)),
+        "sqlite, journal, not synced": timed(lambda: inserts("d.db", "DELETE", "OFF", few * 4, 1)),
     }
+
+
+def many_entries(directory, options):
+    return operations(os.path.join(os.path.dirname(directory), "many"), options, "list", 40)
+
+
+# (name, job, whether the mount is made cold before)
+MAKING = [
+    ("transfers", transfers, False),
+    ("data", lambda directory, options: operations(directory, options, "data", 20000), False),
+    ("files", lambda directory, options: operations(directory, options, "files", 4000), False),
+    ("stat", lambda directory, options: operations(directory, options, "cold", 4000), True),
+    ("operations", lambda directory, options: operations(directory, options, "known", 4000), False),
+    ("listing", many_entries, True),
+    ("tree", making, False),
+    ("find-cold", searching_cold, True),
+    ("find", searching, False),
+    ("status-cold", status_cold, True),
+    ("status", status, False),
+    ("sqlite", database, False),
+]
+# After everything was made, in every round.
+REMOVING = [
+    ("rm", removing, False),
+    ("unlink", lambda directory, options: operations(directory, options, "gone", 4000), False),
+]
+NEEDS = {
+    "stat": ["files"], "operations": ["files"], "unlink": ["files", "operations"],
+    "find-cold": ["tree"], "find": ["tree"], "status-cold": ["tree"], "status": ["tree"],
+    "rm": ["tree"],
+}
 
 
 # The places.
 
 
+class Place:
+    """Where work is done: `path`, as `uid`, and what it is that serves it."""
+
+    def __init__(self, name, path, uid, target=None, flags=0):
+        self.name, self.path, self.uid, self.target, self.flags = name, path, uid, target, flags
+        self.daemon = None
+        self.mounting = None
+
+    def make_cold(self):
+        """Has the kernel forget what it keeps of a FUSE mount, and of no other."""
+        if self.daemon is None:
+            return
+        flags = MS_REMOUNT | self.flags
+        if libc.mount(None, self.target.encode(), None, flags, None) != 0:
+            sys.exit("bench: remount of %s: %s" % (self.name, os.strerror(ctypes.get_errno())))
+
+    def memory(self):
+        """Resident and anonymous KiB of the daemon, or nothing."""
+        try:
+            with open("/proc/%d/status" % self.daemon) as status:
+                fields = dict(line.split(":", 1) for line in status)
+        except (OSError, TypeError):
+            return None
+        return {key: int(fields[field].split()[0])
+                for key, field in (("resident", "VmRSS"), ("anonymous", "RssAnon"))}
+
+
 class Places:
-    """A plain directory, bindfs over another, and a view, all on one file system."""
+    """All places, on one file system."""
 
-    def __init__(self, base, programs):
-        self.base = base
-        self.sandboxfs = os.path.join(programs, "sandboxfs") if programs else None
-        self.mounts = []
-        self.paths = {}
+    def __init__(self, base, options):
+        self.base, self.options = base, options
+        self.owner = pwd.getpwnam("nobody")
+        self.mounts, self.all, self.left_out = [], [], {}
+        os.chmod(base, 0o755)
 
-    def make(self, *parts):
+    def make(self, *parts, uid=0):
         path = os.path.join(self.base, *parts)
-        os.makedirs(path)
+        os.makedirs(path, exist_ok=True)
+        os.chown(path, uid, uid)
         return path
 
+    def fill(self, directory, uid):
+        """The many files that listings are timed with, made before anything is mounted."""
+        many = os.path.join(directory, "many")
+        os.mkdir(many)
+        for number in range(int(100000 * self.options.scale)):
+            os.close(os.open("%s/entry-%d" % (many, number), os.O_CREAT | os.O_WRONLY, 0o644))
+        os.chown(many, uid, uid)
+
+    def add(self, kind):
+        try:
+            place = getattr(self, kind)()
+        except LookupError as missing:
+            self.left_out[kind] = str(missing)
+            print("bench: %s is left out: %s" % (kind, missing), file=sys.stderr)
+            return
+        self.all.append(place)
+
     def plain(self):
-        self.paths["plain"] = self.make("plain")
+        uid = self.owner.pw_uid
+        path = self.make("plain", uid=uid)
+        self.fill(path, uid)
+        return Place("plain", path, uid)
+
+    def over(self, kind, uid, *command):
+        """A place over a directory of its own, mounted by `command`."""
+        if shutil.which(command[0]) is None:
+            raise LookupError("there is no " + command[0])
+        source, target = self.make(kind + "-source", uid=uid), self.make(kind)
+        self.fill(source, uid)
+        return self.mounted(Place(kind, target, uid, target), *(
+            word.format(source=source, target=target, work=self.base) for word in command))
+
+    def mounted(self, place, *command, **options):
+        before = processes()
+        start = time.monotonic()
+        run(*command, **options)
+        if place.name != "user":
+            os.stat(place.path)
+        place.mounting = time.monotonic() - start
+        self.mounts.append(place.target)
+        place.daemon = daemon_among(processes() - before)
+        return place
+
+    def bind(self):
+        return self.over("bind", self.owner.pw_uid, "mount", "--bind", "{source}", "{target}")
 
     def bindfs(self):
-        source, target = self.make("bindfs-source"), self.make("bindfs")
-        run("bindfs", source, target)
-        self.mounts.append(target)
-        self.paths["bindfs"] = target
+        return self.over("bindfs", self.owner.pw_uid, "bindfs", "{source}", "{target}")
+
+    def overlay(self):
+        self.make("upper", uid=self.owner.pw_uid)
+        self.make("work")
+        return self.over(
+            "overlay", self.owner.pw_uid, "fuse-overlayfs", "-o",
+            "lowerdir={source},upperdir={work}/upper,workdir={work}/work,allow_other", "{target}")
+
+    def hp(self):
+        """passthrough_hp makes all files root's own, so that only root can work in it."""
+        program = self.options.passthrough_hp
+        if not program or not os.path.exists(program):
+            raise LookupError("passthrough_hp was not built")
+        return self.over("hp", 0, program, "{source}", "{target}")
 
     def view(self):
-        self.mount("view", IDENTIFIER, [])
+        return self.sandboxfs("view", [])
 
     def rules(self):
         """A view whose container has a rule for each of ten thousand names."""
-        lines = ["/Documents/name%d/*.x%d -exec" % (n, n) for n in range(10000)]
-        self.mount("rules", IDENTIFIER + ".rules", lines)
+        return self.sandboxfs(
+            "rules", ["/Documents/name%d/*.x%d -exec" % (n, n) for n in range(10000)])
 
-    def mount(self, name, identifier, rules):
-        bundle, target = self.make(name + ".app"), self.make(name)
+    def user(self):
+        """A view that its owner has mounted: without passthrough."""
+        return self.sandboxfs("user", [], isUsers=True)
+
+    def sandboxfs(self, kind, rules, isUsers=False):
+        uid = self.owner.pw_uid
+        identifier = IDENTIFIER + "." + kind
+        bundle, target = self.make(kind + ".app"), self.make(kind, uid=uid if isUsers else 0)
         with open(os.path.join(bundle, "Info.plist"), "w") as plist:
             plist.write(
                 '<?xml version="1.0" encoding="UTF-8"?>\n<plist version="1.0"><dict>'
                 "<key>CFBundleIdentifier</key><string>%s</string>"
                 "<key>CFBundleExecutable</key><string>bench</string>"
-                "</dict></plist>\n" % identifier
-            )
+                "</dict></plist>\n" % identifier)
         shutil.copy("/bin/true", os.path.join(bundle, "bench"))
-        store = os.path.join(self.base, "store")
-        # One owner for all places: the same process works in each of them.
-        run(self.sandboxfs, "--store", store, "install", "--owner", "nobody", bundle)
+        self.make(kind + "-store", uid=uid if isUsers else 0)
+        words = [os.path.join(self.options.programs, "sandboxfs"), "--store",
+                 os.path.join(self.base, kind + "-store", "store")]
+        if isUsers:
+            words = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", *words]
+            run(*words, "install", bundle)
+        else:
+            run(*words, "install", "--owner", self.owner.pw_name, bundle)
+        container = os.path.join(self.base, kind + "-store", "store", "containers", identifier)
         if rules:
-            with open(os.path.join(store, "containers", identifier, "profile"), "w") as profile:
+            with open(os.path.join(container, "profile"), "w") as profile:
                 profile.write("\n".join(rules) + "\n")
-        run(self.sandboxfs, "--store", store, "mount", identifier, target)
-        self.mounts.append(target)
-        self.paths[name] = os.path.join(target, "Documents")
-
-    def give_to_one_owner(self):
-        """Gives all places to nobody, as the containers are; its passwd entry."""
-        owner = pwd.getpwnam("nobody")
-        os.chmod(self.base, 0o755)
-        for path in self.paths.values():
-            os.chown(path, owner.pw_uid, owner.pw_gid)
-        return owner
+        self.fill(os.path.join(container, "data", "Documents"), uid)
+        flags = MS_NOSUID | MS_NODEV | (0 if isUsers else MS_NOEXEC)
+        place = Place(kind, os.path.join(target, "Documents"), uid, target, flags)
+        if isUsers:
+            with open_device():
+                return self.mounted(place, *words, "mount", identifier, target)
+        return self.mounted(place, *words, "mount", identifier, target)
 
     def remove(self):
         for target in reversed(self.mounts):
@@ -218,73 +365,104 @@ class Places:
         subprocess.run(["rm", "-rf", "--one-file-system", "--", self.base])
 
 
-def measure(places, rounds, scale):
-    """{job: {place: [seconds of each round]}}, measured as who owns the container.
+class open_device:
+    """Lets ordinary users open /dev/fuse, which a machine without udev keeps from them."""
 
-    An app is its owner. For others, root among them, the kernel asks for the ACL of a view's root
-    at every path.
-    """
-    archive = os.path.join(places.base, "tree.tar")
-    with open(archive, "wb") as file:
-        file.write(tree_archive(scale))
-    owner = places.give_to_one_owner()
+    def __enter__(self):
+        self.mode = os.stat("/dev/fuse").st_mode & 0o7777
+        os.chmod("/dev/fuse", 0o666)
+
+    def __exit__(self, *_):
+        os.chmod("/dev/fuse", self.mode)
+
+
+def processes():
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+
+
+def daemon_among(started):
+    """The process that has /dev/fuse open, of those that have just started."""
+    for process in sorted(started, reverse=True):
+        try:
+            names = os.listdir("/proc/%d/fd" % process)
+            if any(os.readlink("/proc/%d/fd/%s" % (process, name)) == "/dev/fuse"
+                   for name in names):
+                return process
+        except OSError:
+            continue
+    return None
+
+
+# Measuring.
+
+
+def as_user(uid, work):
+    """What `work` returns in a process of that user, who has a place to himself as an app has."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        status = 1
+        code = 1
         try:
             os.close(reading)
             os.setgroups([])
-            os.setresgid(*[owner.pw_gid] * 3)
-            os.setresuid(*[owner.pw_uid] * 3)
-            os.environ["HOME"] = places.base
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
             with os.fdopen(writing, "w") as answer:
-                json.dump(measure_here(places, archive, rounds, scale), answer)
-            status = 0
+                json.dump(work(), answer)
+            code = 0
         except BaseException as failure:
-            print("scripts/bench: %s" % failure, file=sys.stderr)
+            print("bench: %s" % failure, file=sys.stderr)
         finally:
-            os._exit(status)
+            os._exit(code)
     os.close(writing)
     with os.fdopen(reading) as answer:
         text = answer.read()
-    _, status = os.waitpid(child, 0)
-    if status != 0:
-        sys.exit("scripts/bench: the measuring process has failed")
+    _, code = os.waitpid(child, 0)
+    if code != 0:
+        sys.exit("bench: the measuring process has failed")
     return json.loads(text)
 
 
-def measure_here(places, archive, rounds, scale):
-    jobs = [
-        lambda directory: transfers(directory, scale),
-        lambda directory: many_files(directory, scale),
-        lambda directory: tree(directory, archive),
-        lambda directory: database(directory, scale),
-    ]
+def wanted(jobs, only):
+    names = set()
+    for name in only:
+        names |= {name, *NEEDS.get(name, [])}
+    return [job for job in jobs if not only or job[0] in names]
+
+
+def measure(places, options):
+    """{row: {place: [seconds of each round]}}."""
     seconds = {}
-    names = list(places.paths)
-    for number in range(rounds):
-        for job in jobs:
-            for name in names:
-                directory = os.path.join(places.paths[name], "round%d" % number)
-                os.mkdir(directory)
-                os.sync()
-                for what, took in job(directory).items():
-                    seconds.setdefault(what, {}).setdefault(name, []).append(took)
-                shutil.rmtree(directory)
-        names = names[1:] + names[:1]
-        print("round %d of %d" % (number + 1, rounds), file=sys.stderr, flush=True)
+    order = list(places.all)
+    for phase, jobs in (("making", MAKING), ("removing", REMOVING)):
+        for number in range(options.rounds):
+            for name, job, isCold in wanted(jobs, options.only):
+                for place in order:
+                    directory = os.path.join(place.path, "round%d" % number)
+                    os.sync()
+                    if isCold:
+                        place.make_cold()
+
+                    def work():
+                        os.makedirs(directory, exist_ok=True)
+                        return job(directory, options)
+
+                    for row, took in as_user(place.uid, work).items():
+                        seconds.setdefault(row, {}).setdefault(place.name, []).append(took)
+            order = order[1:] + order[:1]
+            print("%s: round %d of %d" % (phase, number + 1, options.rounds), file=sys.stderr,
+                  flush=True)
     return seconds
 
 
 def ratios(seconds):
-    """{job: {place: {median, minimum, maximum}}}, each place's time over the plain directory's."""
+    """{row: {place: {median, minimum, maximum}}}, each place's time over the plain directory's."""
     result = {}
-    for what, places in seconds.items():
+    for row, places in seconds.items():
         for name, times in places.items():
             if name != "plain":
-                each = [time / max(plain, 1e-6) for time, plain in zip(times, places["plain"])]
-                result.setdefault(what, {})[name] = {
+                each = [time / max(plain, 1e-9) for time, plain in zip(times, places["plain"])]
+                result.setdefault(row, {})[name] = {
                     "median": round(statistics.median(each), 2),
                     "minimum": round(min(each), 2),
                     "maximum": round(max(each), 2),
@@ -292,53 +470,49 @@ def ratios(seconds):
     return result
 
 
-def table(seconds, result):
-    names = [name for name in next(iter(seconds.values())) if name != "plain"]
-    lines = ["%-30s %9s" % ("", "plain, ms") + "".join("%25s" % name for name in names)]
-    for what, places in seconds.items():
-        line = "%-30s %9.1f" % (what, 1000 * statistics.median(places["plain"]))
-        for name in names:
-            ratio = result[what][name]
-            line += "%10.2f (%5.2f –%6.2f)" % tuple(ratio.values())
-        lines.append(line)
-    lines.append("time, as a ratio to the plain directory's: median (minimum – maximum)")
-    return lines
-
-
-def verdict(result):
-    """What is slow, slowest first, and where a view is behind bindfs."""
-    views = {what: places["view"]["median"] for what, places in result.items() if "view" in places}
-    slow = [
-        "%s: %.1f times a plain directory's time" % (what, views[what])
-        for what in sorted(views, key=lambda what: -views[what])
-        if views[what] > SLOW
-    ]
-    behind = [
-        "%s: slower than bindfs" % what
-        for what in views
-        if "bindfs" in result[what] and views[what] > 1.1 * result[what]["bindfs"]["median"]
-    ]
-    return slow + behind
+def machine(options, base):
+    with open("/proc/meminfo") as file:
+        memory = int(file.readline().split()[1])
+    kind = run("findmnt", "--noheadings", "--output", "FSTYPE", "--target", base).decode().strip()
+    here = os.path.dirname(os.path.abspath(__file__))
+    commit = subprocess.run(["git", "-C", here, "rev-parse", "--short", "HEAD"],
+                            capture_output=True).stdout.decode().strip()
+    return {
+        "date": datetime.date.today().isoformat(), "commit": commit or "unknown",
+        "kernel": re.match(r"[0-9.]*", platform.release()).group(),
+        "architecture": platform.machine(),
+        "cores": os.cpu_count(), "memory GiB": round(memory / 2 ** 20),
+        "store's file system": kind, "libfuse": options.libfuse or "unknown",
+        "rounds": options.rounds, "scale": options.scale,
+    }
 
 
 def parsed():
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
-        description="Times the same work on a plain directory, on bindfs and on a view.",
-    )
+        description="Times the same work on a plain directory, on views and on other file systems.",
+        epilog="jobs for --only: " + ", ".join(name for name, _, _ in MAKING + REMOVING))
     parser.add_argument("--rounds", type=int, default=5, help="how often (5)")
     parser.add_argument("--scale", type=float, default=1, help="how much work each time (1)")
-    parser.add_argument("--places", default="plain,bindfs,view",
-                        help="where (plain,bindfs,view); also rules, a view with 10,000 rules")
+    parser.add_argument("--only", metavar="JOB", action="append", default=[],
+                        help="only this job and what it needs; may be repeated")
+    parser.add_argument("--places", default=",".join(KINDS),
+                        help="where, plain always; all: " + ",".join(KINDS))
     parser.add_argument("--directory", default="/var/tmp", help="on which file system (/var/tmp)")
-    parser.add_argument("--json", action="store_true", help="print all times and ratios as JSON")
-    parser.add_argument("--programs", help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
+    parser.add_argument("--write", metavar="DIRECTORY",
+                        help="write performance.md, .json and .svg there besides")
+    for hidden in ("--programs", "--operations", "--passthrough-hp", "--libfuse"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.places = options.places.split(",")
-    unknown = set(options.places) - {"plain", "bindfs", "view", "rules"}
-    if unknown or "plain" not in options.places or options.rounds < 1:
-        parser.error(
-            "--places takes plain, bindfs, view and rules, plain always; --rounds at least 1")
+    known = {name for name, _, _ in MAKING + REMOVING}
+    if set(options.places) - set(KINDS) or "plain" not in options.places:
+        parser.error("--places takes %s; plain always" % ", ".join(KINDS))
+    if set(options.only) - known:
+        parser.error("--only takes " + ", ".join(sorted(known)))
+    if options.rounds < 1 or options.scale <= 0:
+        parser.error("--rounds and --scale are above 0")
     return options
 
 
@@ -347,24 +521,34 @@ def main():
     # Whatever ends us, the finally below takes the mounts away.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
-    os.environ.update(GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL="/dev/null", LC_ALL="C.UTF-8")
     base = tempfile.mkdtemp(prefix="sandboxfs-bench.", dir=options.directory)
-    places = Places(base, options.programs)
+    os.environ.update(
+        GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL="/dev/null", LC_ALL="C.UTF-8", HOME=base)
+    places = Places(base, options)
     try:
-        for name in options.places:
-            getattr(places, name)()
-        seconds = measure(places, options.rounds, options.scale)
+        for kind in options.places:
+            places.add(kind)
+        idle = {place.name: place.memory() for place in places.all}
+        options.archive = os.path.join(base, "tree.tar")
+        with open(options.archive, "wb") as file:
+            file.write(tree_archive(options.scale))
+        report = {"machine": machine(options, base), "left out": places.left_out}
+        report["seconds"] = measure(places, options)
+        report["daemons"] = {
+            place.name: {"idle": idle[place.name], "afterwards": place.memory(),
+                         "mounting": round(place.mounting, 4)}
+            for place in places.all if place.daemon}
     finally:
         places.remove()
-    result = ratios(seconds)
-    if options.json:
-        machine = {"kernel": platform.release(), "cores": os.cpu_count(), "rounds": options.rounds}
-        print(json.dumps({"machine": machine, "seconds": seconds, "ratios": result}, indent=2))
-        return
-    print("Linux %s, %d cores, %d rounds" % (platform.release(), os.cpu_count(), options.rounds))
-    print("\n".join(table(seconds, result)))
-    if "view" in options.places:
-        print("slow: " + ("\n      ".join(verdict(result)) or "nothing"))
+    report["ratios"] = ratios(report["seconds"])
+    report["places"] = [place.name for place in places.all if place.name != "plain"]
+    if options.write:
+        for name, text in (("performance.json", json.dumps(report, indent=1) + "\n"),
+                           ("performance.md", markdown(report)),
+                           ("performance.svg", picture(report))):
+            with open(os.path.join(options.write, name), "w") as file:
+                file.write(text)
+    print(json.dumps(report, indent=1) if options.json else markdown(report))
 
 
 main()
