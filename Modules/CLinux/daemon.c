@@ -1,14 +1,17 @@
 #include "CLinux_daemon.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -119,6 +122,26 @@ void clinux_leave_session(void) {
   setsid();
   if (chdir("/") != 0) return;
 }
+
+static int leave_code(struct dl_phdr_info *object, size_t size, void *argument) {
+  (void)size;
+  (void)argument;
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  for (int index = 0; index < object->dlpi_phnum; index++) {
+    const ElfW(Phdr) *part = &object->dlpi_phdr[index];
+    // Only what nobody can have written to: of the rest a changed page would be lost.
+    if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) || part->p_flags & PF_W) continue;
+    uintptr_t start = object->dlpi_addr + part->p_vaddr;
+    uintptr_t end = start + part->p_filesz;
+    start &= ~(page - 1);
+    end &= ~(page - 1);
+    // The kernel's own object, which is no file, refuses.
+    if (end > start) madvise((void *)start, end - start, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+void clinux_leave_start_behind(void) { dl_iterate_phdr(leave_code, NULL); }
 
 _Noreturn void clinux_exit(int status) { _exit(status); }
 

@@ -24,8 +24,13 @@ public struct Connection {
   }
 
   private let raw: UnsafeMutablePointer<fuse_conn_info>
+  /// Whether the kernel will do the I/O of files itself where it is allowed to.
+  public let passesThrough: Bool
 
-  init(_ raw: UnsafeMutablePointer<fuse_conn_info>) { self.raw = raw }
+  init(_ raw: UnsafeMutablePointer<fuse_conn_info>, passesThrough: Bool) {
+    self.raw = raw
+    self.passesThrough = passesThrough
+  }
 
   /// Wants a capability; false if the kernel does not offer it.
   @discardableResult
@@ -41,7 +46,11 @@ public struct Connection {
   }
 
   /// Asks for times to the nanosecond and for as much read-ahead as the kernel gives.
+  ///
+  /// Where the kernel does the I/O itself few bytes come here, and each thread's buffer for a
+  /// request, which is always in memory, can be smaller.
   public mutating func useDefaults() {
+    if passesThrough { raw.pointee.max_write = 256 << 10 }
     raw.pointee.time_gran = 1
     raw.pointee.max_readahead = 1 << 20
     raw.pointee.max_background = 64

@@ -47,7 +47,9 @@ private func setNames(_ table: inout fuse_lowlevel_ops) {
   table.`init` = { context, connection in
     let context = context.unsafelyUnwrapped.assumingMemoryBound(to: cfuse_context.self)
     let owner = context.pointee.owner.unsafelyUnwrapped
-    var terms = Connection(connection.unsafelyUnwrapped)
+    let agreeable = context.pointee.wanted_flags & context.pointee.offered_flags
+    var terms = Connection(
+      connection.unsafelyUnwrapped, passesThrough: agreeable & CFUSE_PASSTHROUGH != 0)
     Unmanaged<FileSystem>.fromOpaque(owner).takeUnretainedValue().negotiate(&terms)
   }
   table.lookup = { request, parent, entry in

@@ -21,6 +21,11 @@ public enum DaemonProcess {
   /// Leaves the terminal and the working directory behind.
   public static func leaveSession() { clinux_leave_session() }
 
+  /// Gives back the pages of programs and libraries that only the start has needed.
+  ///
+  /// What is needed again comes back by itself.
+  public static func leaveStartBehind() { clinux_leave_start_behind() }
+
   /// The number of this process.
   public static var number: CInt { getpid() }
 

@@ -40,8 +40,10 @@ final class Daemon {
     audit = try Daemon.writer(fileSystem.audit, log, systemLog, configuration.identifier)
     self.startup = startup
     isSupervised = configuration.isSupervised
-    // At least four, for what waits for the disk must not stop the rest.
-    loopThreads = UInt32(max(4, DaemonProcess.processorCount))
+    // The kernel wakes idle threads in turn, so that each further one makes every request meet a
+    // colder one: with four on two processors a request took half as long again as with two or
+    // three. One more than there are processors, since some wait for the disk.
+    loopThreads = UInt32(min(max(2, DaemonProcess.processorCount) + 1, 16))
   }
 
   /// Says that the view is there, and has it served until the kernel ends the connection.
@@ -64,6 +66,7 @@ final class Daemon {
       throw StartError("cannot start the process that serves", error)
     }
     startup.answer("ready")
+    DaemonProcess.leaveStartBehind()
     guard case .failed(let reason) = supervisor.watch(worker, terminate: control.unmount) else {
       return
     }
@@ -78,6 +81,7 @@ final class Daemon {
       try control.start()
       try audit.start()
       try notifier.start()
+      DaemonProcess.leaveStartBehind()
       // All of them stay: making and ending threads with the load costs more than it saves.
       try caller.serving { () throws(Errno) in
         try session.serve(threads: loopThreads, idle: loopThreads)

@@ -35,6 +35,9 @@ int clinux_start_thread(void *(*body)(void *), void *argument);
 /// A new session without a terminal, in `/`; never fails for a process that leads no group.
 void clinux_leave_session(void);
 
+/// Gives back the pages of code that are mapped from files: they are read again where they run.
+void clinux_leave_start_behind(void);
+
 /// _exit(2).
 _Noreturn void clinux_exit(int status);
 
