@@ -56,9 +56,9 @@ def markdown(report):
         lines.append("| %s | %s | %s | %s |" % (
             row, milliseconds(report["seconds"][row]["plain"]), " | ".join(cells), goal))
     lines += ["", "## The daemons", "",
-              "Resident memory, and how much of it is anonymous, in MiB: idle, and when all was done.",
-              "What is not anonymous are pages of programs and libraries that processes share. Then",
-              "the time from the command that mounts to the first answer.", "",
+              "Resident memory, and how much of it is anonymous, in MiB: idle, and when all was",
+              "done. What is not anonymous are pages of programs and libraries, which processes",
+              "share. Then the time from the command that mounts to the first answer.", "",
               "| | idle | afterwards | mounted after |", "|---|---|---|---|"]
     for name, daemon in report["daemons"].items():
         lines.append("| %s | %s | %s | %.0f ms |" % (
