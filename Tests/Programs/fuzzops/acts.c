@@ -98,6 +98,16 @@ uint64_t digest_mapping(const struct mapping *mapping) {
 
 // MARK: Descriptors
 
+bool is_out_of_reach(int file) {
+  char link[32], path[512];
+  if (!settings.is_user) return false;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t count = readlink(link, path, sizeof path - 1);
+  if (count < 0) return false;
+  path[count] = 0;
+  return access(path, F_OK) != 0 && errno == EACCES;
+}
+
 // Where the daemon does the I/O, O_DIRECT needs no alignment, which is meant: so such descriptors
 // are given one, and nothing is copied from or to them.
 static bool is_direct(const struct side *side, long slot) {

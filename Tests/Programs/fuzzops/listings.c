@@ -87,6 +87,7 @@ static void read_entry(struct listing *listing, const struct entry64 *entry,
 // A few entries.
 void act_entries(struct side *side, const long *a, struct answer *answer) {
   struct listing *listing = &side->listings[a[0]];
+  if (is_out_of_reach(listing->file)) return;
   long count = syscall(SYS_getdents64, listing->file, block, 64 + a[1] * 16);
   answer->error = count < 0 ? errno : 0;
   for (long place = 0; place < count;) {
@@ -101,6 +102,7 @@ void act_entries(struct side *side, const long *a, struct answer *answer) {
 
 void act_return(struct side *side, const long *a, struct answer *answer) {
   struct listing *listing = &side->listings[a[0]];
+  if (is_out_of_reach(listing->file)) return;
   int count = listing->cookie_count;
   int place = count ? (int)(a[1] % (count + 1)) - 1 : -1;
   // A directory that is gone may refuse this, which is of no use to anyone: the next read fails.

@@ -9,6 +9,7 @@ void act_link(struct side *side, const long *a, struct answer *answer) {
 }
 
 void act_link_file(struct side *side, const long *a, struct answer *answer) {
+  if (is_out_of_reach(side->files[a[0]])) return;
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", side->files[a[0]]);
   DONE(linkat(AT_FDCWD, path, AT_FDCWD, paths[a[1]], AT_SYMLINK_FOLLOW));
@@ -55,6 +56,7 @@ void act_chmod(struct side *side, const long *a, struct answer *answer) {
 }
 
 void act_fchmod(struct side *side, const long *a, struct answer *answer) {
+  if (is_out_of_reach(side->files[a[0]])) return;
   DONE(fchmod(side->files[a[0]], (mode_t)a[1]));
 }
 
@@ -75,6 +77,7 @@ void act_lchown(struct side *side, const long *a, struct answer *answer) {
 }
 
 void act_fchown(struct side *side, const long *a, struct answer *answer) {
+  if (is_out_of_reach(side->files[a[0]])) return;
   if (is_idle_chown(a)) return;
   DONE(fchown(side->files[a[0]], (uid_t)a[1], (gid_t)a[2]));
 }
@@ -92,6 +95,7 @@ void act_times(struct side *side, const long *a, struct answer *answer) {
 }
 
 void act_ftimes(struct side *side, const long *a, struct answer *answer) {
+  if (is_out_of_reach(side->files[a[0]])) return;
   struct timespec times[] = {moment(a[1]), moment(a[2])};
   DONE(futimens(side->files[a[0]], times));
 }
@@ -204,6 +208,7 @@ void act_set_attribute(struct side *side, const long *a, struct answer *answer) 
 }
 
 void act_fset_attribute(struct side *side, const long *a, struct answer *answer) {
+  if (is_out_of_reach(side->files[a[0]])) return;
   size_t size = (size_t)make_value(a[1], a[2]);
   DONE(fsetxattr(side->files[a[0]], attributes[a[1]], block, size, (int)a[3]));
 }
