@@ -105,7 +105,9 @@ bool is_out_of_reach(int file) {
   ssize_t count = readlink(link, path, sizeof path - 1);
   if (count < 0) return false;
   path[count] = 0;
-  return access(path, F_OK) != 0 && errno == EACCES;
+  bool is_far = access(path, F_OK) != 0 && errno == EACCES;
+  // A directory is opened again for each part of a listing.
+  return is_far || (access(link, R_OK) != 0 && fcntl(file, F_GETFL) & O_DIRECTORY);
 }
 
 // Where the daemon does the I/O, O_DIRECT needs no alignment, which is meant: so such descriptors
@@ -174,6 +176,7 @@ void act_pwritev(struct side *side, const long *a, struct answer *answer) {
   long half = count / 2 / 4096 * 4096;
   struct iovec parts[] = {{block, (size_t)half}, {block + half, (size_t)(count - half)}};
   int flags = (int)a[4] & (settings.is_user ? ~0 : ~RWF_NOAPPEND);
+  if (settings.is_cached && is_direct(side, a[0])) flags &= ~RWF_APPEND;
   VALUE(pwritev2(side->files[a[0]], parts, 2, direct(side, a[0], a[1]), flags));
 }
 

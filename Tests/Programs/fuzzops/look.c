@@ -69,7 +69,8 @@ static void print_status(FILE *file, struct history *history, const struct stat 
           bits, (unsigned long)status->st_nlink, (int)status->st_uid,
           (int)status->st_gid);
   if (!S_ISDIR(status->st_mode)) fprintf(file, ", %ld bytes", (long)status->st_size);
-  if (settings.has_blocks) fprintf(file, ", %ld blocks", (long)status->st_blocks);
+  // A hole of tmpfs is none once it was read through a mapping, which moves no time.
+  if (settings.has_blocks && !times->was_ever_mapped) fprintf(file, ", %ld blocks", (long)status->st_blocks);
   print_times(file, times);
 }
 
