@@ -17,8 +17,8 @@ void fill_block(long value, long count);
 // Tells the listings under way what an operation that has succeeded may have done to them.
 void note_change(struct side *, const struct operation *);
 
-// Whether an ordinary user's daemon can't come to an open file, since a directory on the way may not
-// be searched: it has no other way than names.
+// Whether an ordinary user's daemon can't come to an open file, since a directory on the way may
+// not be searched: it has no other way than names.
 bool is_out_of_reach(int file);
 
 typedef void deed(struct side *, const long *, struct answer *);

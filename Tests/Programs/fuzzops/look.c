@@ -70,7 +70,8 @@ static void print_status(FILE *file, struct history *history, const struct stat 
           (int)status->st_gid);
   if (!S_ISDIR(status->st_mode)) fprintf(file, ", %ld bytes", (long)status->st_size);
   // A hole of tmpfs is none once it was read through a mapping, which moves no time.
-  if (settings.has_blocks && !times->was_ever_mapped) fprintf(file, ", %ld blocks", (long)status->st_blocks);
+  if (settings.has_blocks && !times->was_ever_mapped)
+    fprintf(file, ", %ld blocks", (long)status->st_blocks);
   print_times(file, times);
 }
 
