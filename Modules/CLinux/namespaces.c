@@ -134,6 +134,12 @@ static int make_directory_beneath(const struct clinux_step *step) {
   return 0;
 }
 
+static int take_streams(const struct clinux_step *step) {
+  for (int stream = 0; stream < 3; stream++)
+    if (step->mode >> stream & 1 && dup2((int)step->uid, stream) < 0) return -1;
+  return close((int)step->uid);
+}
+
 static int take(const struct clinux_step *step) {
   switch (step->kind) {
     case CLINUX_STEP_UNSHARE: return (int)syscall(SYS_unshare, (unsigned long)step->set);
@@ -149,6 +155,7 @@ static int take(const struct clinux_step *step) {
     case CLINUX_STEP_LINK: return symlink(step->other, step->path);
     case CLINUX_STEP_IDENTITY: return assume_identity(step);
     case CLINUX_STEP_DIRECTORY_BENEATH: return make_directory_beneath(step);
+    case CLINUX_STEP_STREAMS: return take_streams(step);
     default: errno = EINVAL; return -1;
   }
 }

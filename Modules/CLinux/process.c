@@ -59,6 +59,10 @@ int clinux_spawn(pid_t *pid, const char *path, char *const arguments[],
 
 int clinux_pidfd_open(pid_t pid) { return (int)syscall(SYS_pidfd_open, pid, 0u); }
 
+int clinux_pidfd_signal(int handle, int signal) {
+  return (int)syscall(SYS_pidfd_send_signal, handle, signal, NULL, 0u);
+}
+
 int clinux_exit_status(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

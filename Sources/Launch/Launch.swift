@@ -100,12 +100,16 @@ public enum Launch {
   private static func run(
     _ sandbox: Sandbox, bubblewrap: [UInt8], daemon: Int32, _ signals: borrowing BlockedSignals
   ) throws(LaunchError) -> Int32 {
+    var sandbox = sandbox
     try checkExecution(of: sandbox)
     try CommandLookup(sandbox).check(sandbox.command[0], path: sandbox.searchPath)
     if sandbox.display != nil { try makeDisplayDirectory(for: sandbox) }
     guard let daemon = ProcessHandle(pid: daemon) else { throw daemonDied }
-    let run = try RunningSandbox(sandbox, bubblewrap: bubblewrap)
-    return try run.wait(signals, daemon)
+    let relay = try terminal(for: sandbox)
+    sandbox.terminal = relay?.path
+    sandbox.isControlled = relay?.hasKeys == true && hasSessionTool()
+    let run = try RunningSandbox(sandbox, bubblewrap: bubblewrap, relay: relay)
+    return try run.wait(signals, daemon, statusFile: sandbox.statusFile)
   }
 }
 
@@ -148,20 +152,8 @@ private struct Request {
   }
 
   func sandbox(view: [UInt8], stage: [UInt8]) throws(LaunchError) -> Sandbox {
-    let table: EnvironmentTable
-    do throws(EnvironmentTableError) {
-      table = try EnvironmentTable(EnvironmentTable.shipped)
-    } catch {
-      preconditionFailure("the shipped table is one: \(error)")
-    }
-    let isRoot = isPrivileged()
-    return Sandbox(
-      uid: isRoot ? record.ownerUID : effectiveUID(),
-      gid: isRoot ? record.ownerGID : effectiveGID(),
-      isStartedByRoot: isRoot, bundleName: record.bundleName, view: view, stage: stage,
-      command: command, callerEnvironment: options.environment, environmentTable: table,
-      host: HostTree.current(), display: display,
-      allowsUserNamespaces: options.allowed.contains(.userns))
+    try Launch.sandbox(
+      for: record, command, options, view: view, stage: stage, display: display)
   }
 }
 
@@ -182,7 +174,53 @@ private func viewName(
   return record.identifier.bytes + Array("@\(number)".utf8)
 }
 
-private func watchedSignals() throws(LaunchError) -> BlockedSignals {
+extension Launch {
+  /// What runs in a record's container, and where.
+  static func sandbox(
+    for record: ContainerRecord, _ command: [[UInt8]], _ options: RunOptions, view: [UInt8],
+    stage: [UInt8], display: (Display, keys: [UInt8])?
+  ) throws(LaunchError) -> Sandbox {
+    let table: EnvironmentTable
+    do throws(EnvironmentTableError) {
+      table = try EnvironmentTable(EnvironmentTable.shipped)
+    } catch {
+      preconditionFailure("the shipped table is one: \(error)")
+    }
+    let isRoot = isPrivileged()
+    var sandbox = Sandbox(
+      uid: isRoot ? record.ownerUID : effectiveUID(),
+      gid: isRoot ? record.ownerGID : effectiveGID(),
+      isStartedByRoot: isRoot, bundleName: record.bundleName, view: view, stage: stage,
+      command: command, callerEnvironment: options.environment, environmentTable: table,
+      host: HostTree.current(), display: display,
+      allowsUserNamespaces: options.allowed.contains(.userns))
+    sandbox.moreEnvironment = options.moreEnvironment
+    sandbox.statusFile = options.statusFile
+    let slash = UInt8(ascii: "/")
+    if !options.directory.isEmpty {
+      sandbox.directory =
+        options.directory.first == slash
+        ? options.directory : Sandbox.home + [slash] + options.directory
+    }
+    return sandbox
+  }
+}
+
+/// A terminal for a program, if whoever starts it has one.
+func terminal(for sandbox: Sandbox) throws(LaunchError) -> TerminalRelay? {
+  do throws(Errno) {
+    return try TerminalRelay(for: sandbox.uid, gid: sandbox.gid)
+  } catch {
+    throw LaunchError(.ours, "cannot make a terminal for the program: \(error.message)")
+  }
+}
+
+/// Whether util-linux's setsid is there, which makes the terminal control the program.
+private func hasSessionTool() -> Bool {
+  (try? canonicalPath(Array("/usr/bin/setsid".utf8))) != nil
+}
+
+func watchedSignals() throws(LaunchError) -> BlockedSignals {
   do throws(Errno) {
     return try BlockedSignals()
   } catch {

@@ -23,6 +23,13 @@ public struct RunOptions: Sendable {
   /// identifier.
   public var defaultStore: [UInt8]?
 
+  /// Variables that it gets besides, as `NAME=VALUE`.
+  public var moreEnvironment: [[UInt8]] = []
+  /// The working directory inside; a relative one is below the home, which is the usual one.
+  public var directory: [UInt8] = []
+  /// A descriptor of the caller's to which is told who was started and how it ended, as JSON.
+  public var statusFile: CInt?
+
   /// The plain choices.
   public init(environment: [[UInt8]], defaultStore: [UInt8]?) {
     self.environment = environment

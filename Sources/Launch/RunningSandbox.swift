@@ -6,9 +6,12 @@ struct RunningSandbox: ~Copyable {
   private let process: ConfinedProcess
   private let report: Pipe
   private let gate: Pipe
+  private let relay: TerminalRelay?
 
   /// Starts a program as `sandbox` says.
-  init(_ sandbox: Sandbox, bubblewrap: [UInt8]) throws(LaunchError) {
+  init(
+    _ sandbox: Sandbox, bubblewrap: [UInt8], relay: TerminalRelay? = nil
+  ) throws(LaunchError) {
     var report = try prepared { () throws(Errno) in try Pipe() }
     let gate = try prepared(openGate)
     let contents = try prepared { () throws(Errno) in
@@ -16,110 +19,60 @@ struct RunningSandbox: ~Copyable {
       let filter = try SystemCallFilter.program(of: sandbox.systemCallRules)
       return try MemoryFiles([options, filter] + sandbox.files.map(\.content))
     }
-    // In the order of `BubblewrapDescriptor`.
+    // In the order of `BubblewrapDescriptor`; the terminal comes last.
     let ends = [report.writing?.rawValue ?? -1, gate.reading.rawValue]
+    let files = contents.raw.prefix(1) + ends + contents.raw.dropFirst()
+    let terminal = relay.map {
+      [NamespaceStep.streams($0.replaced, from: CInt(BubblewrapDescriptor.options + files.count))]
+    }
     do throws(SpawnFailure) {
       process = try ConfinedProcess(
         program: bubblewrap, arguments: sandbox.arguments, environment: sandbox.environment,
-        steps: sandbox.steps, descriptors: contents.raw.prefix(1) + ends + contents.raw.dropFirst())
+        steps: (terminal ?? []) + sandbox.steps,
+        descriptors: files + (relay.map { [$0.terminal] } ?? []))
     } catch {
       throw explanation(of: error, bubblewrap: bubblewrap)
     }
     report.writing = nil
+    relay?.begin()
+    self.relay = relay
     self.report = report
     self.gate = gate
   }
 
   /// Waits for the end of all processes inside, and passes signals on; the program's exit status.
   ///
-  /// If the view's daemon ends first, everything is killed.
+  /// If the view's daemon ends first, everything is killed. What happens is told in `statusFile`.
   consuming func wait(
-    _ signals: borrowing BlockedSignals, _ daemon: borrowing ProcessHandle
+    _ signals: borrowing BlockedSignals, _ daemon: borrowing ProcessHandle,
+    statusFile: CInt? = nil
   ) throws(LaunchError) -> Int32 {
-    var watch = Watch()
+    var watch = Watch(report: report.reading.rawValue, relay: relay, statusFile: statusFile)
     let status: Int32
     let isSetUp: Bool
+    defer { relay?.end() }
     do throws(Errno) {
-      while try watch.step(process, report.reading, signals, daemon) {}
+      while try watch.step(
+        process: process.handle.rawValue, daemon: daemon.rawValue, signals)
+      {
+        if watch.daemonDied { try RunningProcess(pid: process.pid).kill() }
+      }
       status = try process.wait()
-      try watch.finish(report.reading)
+      try watch.finish()
       // Bubblewrap takes the byte when all is set up.
       isSetUp = try gate.reading.readSome(atMost: 1).isEmpty
     } catch {
       throw LaunchError(.ours, "cannot wait for the program: \(error.message)")
     }
     if watch.daemonDied { throw daemonDied }
-    if let exitStatus = watch.report.exitStatus { return exitStatus }
-    // It was killed, and what it started with it.
-    if status > 128 { return status }
+    let ending = watch.report.exitStatus ?? (status > 128 ? status : nil)
+    if let ending {
+      watch.tell(exitStatus: ending)
+      return ending
+    }
     guard isSetUp else { throw bubblewrapFailed }
     // It has said why the program could not be executed.
     return LaunchError.Kind.notExecutable.rawValue
-  }
-}
-
-/// What one watches until the end.
-private struct Watch: ~Copyable {
-  private(set) var report = BubblewrapReport()
-  private(set) var daemonDied = false
-  private var isReportOpen = true
-  /// The first process inside; it ends after all others.
-  private var first: ProcessHandle?
-  /// Signals that came before there was a program to take them.
-  private var waiting: [Int32] = []
-
-  /// How often one looks whether the program is there to take a signal.
-  private static let patienceMilliseconds: Int32 = 5
-
-  /// How long the kernel may take to end what is left.
-  private static let lastMilliseconds: Int32 = 10_000
-
-  /// Waits for the next thing to happen; false at the end.
-  mutating func step(
-    _ process: borrowing ConfinedProcess, _ pipe: borrowing Descriptor,
-    _ signals: borrowing BlockedSignals, _ daemon: borrowing ProcessHandle
-  ) throws(Errno) -> Bool {
-    // poll(2) passes over what is negative.
-    let ready = try signals.wait(
-      forAny: [
-        process.handle.rawValue, isReportOpen ? pipe.rawValue : -1,
-        daemonDied ? -1 : daemon.rawValue,
-      ], milliseconds: waiting.isEmpty ? -1 : Self.patienceMilliseconds)
-    if ready[1] { try readReport(pipe) }
-    while let signal = signals.take() { waiting.append(signal) }
-    if ready[0] { return false }
-    if ready[2] {
-      daemonDied = true
-      try RunningProcess(pid: process.pid).kill()
-    }
-    passOn()
-    return true
-  }
-
-  /// After bubblewrap's end: what it still said, and the end of what it started.
-  mutating func finish(_ pipe: borrowing Descriptor) throws(Errno) {
-    while isReportOpen { try readReport(pipe) }
-    _ = first?.waitForEnd(milliseconds: Self.lastMilliseconds)
-  }
-
-  private mutating func readReport(_ pipe: borrowing Descriptor) throws(Errno) {
-    let bytes = try pipe.readSome()
-    report.take(bytes)
-    isReportOpen = !bytes.isEmpty
-    // Bubblewrap has not waited for it yet, so the number is still its own.
-    if first == nil, let number = report.firstProcess { first = ProcessHandle(pid: number) }
-  }
-
-  /// Signals go to the group of the program, which the first process inside leads.
-  ///
-  /// That one ignores them, as the first process of a namespace does; before it has a child there
-  /// is nobody to take them.
-  private mutating func passOn() {
-    guard !waiting.isEmpty, let number = report.firstProcess else { return }
-    let first = RunningProcess(pid: number)
-    guard !first.children.isEmpty else { return }
-    for signal in waiting { try? first.signalGroup(signal) }
-    waiting = []
   }
 }
 
@@ -130,7 +83,7 @@ private func openGate() throws(Errno) -> Pipe {
   return gate
 }
 
-private func prepared<Result: ~Copyable>(
+func prepared<Result: ~Copyable>(
   _ make: () throws(Errno) -> Result
 ) throws(LaunchError) -> Result {
   do throws(Errno) {

@@ -37,6 +37,16 @@ struct Sandbox {
   var allowsUserNamespaces: Bool
   /// Whether rules let something of the view be executed besides the bundle.
   var executesByRules = false
+  /// Variables, as `NAME=VALUE`, that it gets besides those of the table, or in their place.
+  var moreEnvironment: [[UInt8]] = []
+  /// The working directory, inside.
+  var directory: [UInt8] = Sandbox.home
+  /// The terminal that is made for it, outside; nil if it has none.
+  var terminal: [UInt8]?
+  /// Whether that terminal controls it, so that keys become signals.
+  var isControlled = false
+  /// Where to tell who was started and how it ended; nil if nobody asked.
+  var statusFile: CInt?
 
   /// A file that exists only inside, read-only.
   struct File: Equatable {
@@ -78,6 +88,16 @@ extension Sandbox {
 }
 
 extension Sandbox {
+  /// The environment inside.
+  ///
+  /// Bubblewrap does not have those that the caller added: some of them would change what it does.
+  var wholeEnvironment: [[UInt8]] {
+    let names = moreEnvironment.map { $0.prefix { $0 != UInt8(ascii: "=") } }
+    return environment.filter { variable in
+      !names.contains(variable.prefix { $0 != UInt8(ascii: "=") })
+    } + moreEnvironment
+  }
+
   /// The system calls that it is refused.
   var systemCallRules: [SystemCallRule] {
     SystemCallRules.all(allowsUserNamespaces: allowsUserNamespaces)
@@ -86,7 +106,7 @@ extension Sandbox {
   /// Where commands are looked for.
   var searchPath: [UInt8] {
     let prefix = bytes("PATH=")
-    let variable = environment.first { $0.starts(with: prefix) }
+    let variable = wholeEnvironment.last { $0.starts(with: prefix) }
     return Array((variable ?? prefix).dropFirst(prefix.count))
   }
 }
@@ -156,6 +176,13 @@ extension Sandbox {
     for (name, target) in Self.deviceLinks {
       steps.append(.link(devices + bytes("/" + name), target: bytes(target)))
     }
+    if let terminal {
+      // ttyname(3) looks for the terminal's node in /dev.
+      let console = devices + bytes("/console")
+      steps.append(.file(console))
+      steps.append(
+        .bind(terminal, onto: console, adding: [.noExec, .noSetID], recursive: false))
+    }
     let (terminals, shared) = (devices + bytes("/pts"), devices + bytes("/shm"))
     steps += [
       .directory(terminals, mode: 0o755),
@@ -210,13 +237,21 @@ enum BubblewrapDescriptor {
 extension Sandbox {
   /// Bubblewrap's command line.
   var arguments: [[UInt8]] {
-    words("bwrap --args \(BubblewrapDescriptor.options) --") + command
+    words("bwrap --args \(BubblewrapDescriptor.options) --")
+      + (isControlled ? words("/usr/bin/setsid --ctty --") : []) + command
   }
 
   /// The options that it reads from its descriptor.
   var options: [[UInt8]] {
-    confinement + system + ownFiles + kernelFileSystems + homeDirectory
-      + words("--remount-ro / --chdir") + [Self.home]
+    confinement + variables + system + ownFiles + kernelFileSystems + homeDirectory
+      + words("--remount-ro / --chdir") + [directory]
+  }
+
+  private var variables: [[UInt8]] {
+    moreEnvironment.flatMap { variable in
+      let name = variable.prefix { $0 != UInt8(ascii: "=") }
+      return [bytes("--setenv"), Array(name), Array(variable.dropFirst(name.count + 1))]
+    }
   }
 
   private var confinement: [[UInt8]] {

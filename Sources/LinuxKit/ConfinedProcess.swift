@@ -60,7 +60,7 @@ public struct ConfinedProcess: ~Copyable {
 }
 
 /// C's view of Swift's values, for as long as it lives.
-private final class CMemory {
+final class CMemory {
   private var blocks: [UnsafeMutableRawPointer] = []
 
   deinit { for block in blocks { block.deallocate() } }
@@ -91,6 +91,10 @@ private final class CMemory {
     var result = clinux_step()
     func kind(_ kind: clinux_step_kind) { result.kind = CInt(kind.rawValue) }
     switch step {
+    case .streams(let streams, let descriptor):
+      kind(CLINUX_STEP_STREAMS)
+      result.uid = UInt32(descriptor)
+      result.mode = streams.reduce(0) { $0 | 1 << UInt32($1) }
     case .leave(let user):
       kind(CLINUX_STEP_UNSHARE)
       result.set = UInt64(CLONE_NEWNS) | (user ? UInt64(CLONE_NEWUSER) : 0)

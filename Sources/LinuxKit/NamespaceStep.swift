@@ -4,6 +4,8 @@
 ///
 /// Each is one or two system calls; the first that fails ends the child.
 public enum NamespaceStep: Equatable, Sendable {
+  /// A descriptor that was given to it takes the place of some of 0 to 2, and is closed.
+  case streams([CInt], from: CInt)
   /// A mount namespace of its own, and a user namespace if `user`.
   case leave(user: Bool)
   /// Root of the new user namespace is this user of the old one, and nobody else is mapped.

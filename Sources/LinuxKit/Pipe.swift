@@ -39,8 +39,12 @@ extension Descriptor {
 
   /// What can be read now, waiting for the first of it; empty at the end.
   public borrowing func readSome(atMost count: Int = 4096) throws(Errno) -> [UInt8] {
+    try Self.readSome(from: rawValue, atMost: count)
+  }
+
+  /// The same from a descriptor that belongs to somebody else.
+  public static func readSome(from raw: CInt, atMost count: Int = 4096) throws(Errno) -> [UInt8] {
     var chunk = [UInt8](repeating: 0, count: count)
-    let raw = rawValue
     let got = try retrying { read(raw, &chunk, count) }
     return Array(chunk.prefix(got))
   }
@@ -84,7 +88,11 @@ extension Descriptor {
   /// Throws EPIPE if nobody can read them any more: the caller must have SIGPIPE blocked or
   /// ignored, as `BlockedSignals` has.
   public borrowing func writeAll(_ bytes: [UInt8]) throws(Errno) {
-    let raw = rawValue
+    try Self.writeAll(bytes, to: rawValue)
+  }
+
+  /// The same to a descriptor that belongs to somebody else.
+  public static func writeAll(_ bytes: [UInt8], to raw: CInt) throws(Errno) {
     var written = 0
     while written < bytes.count {
       written += try retrying {

@@ -16,6 +16,12 @@ public struct ProcessHandle: ~Copyable, Sendable {
   /// Readable, for poll(2), once the process has ended.
   public var rawValue: CInt { descriptor.rawValue }
 
+  /// Sends it a signal.
+  public borrowing func send(_ signal: Int32) throws(Errno) {
+    let raw = descriptor.rawValue
+    try retrying { clinux_pidfd_signal(raw, signal) }
+  }
+
   /// Waits until it has ended, at most for so many milliseconds; whether it has.
   ///
   /// The first process of a pid namespace ends after all others in it.
@@ -34,6 +40,12 @@ extension RunningProcess {
     return text.split(separator: UInt8(ascii: " ")).compactMap {
       Int32(String(decoding: $0, as: UTF8.self))
     }
+  }
+
+  /// Sends it a signal.
+  public func send(_ signal: Int32) throws(Errno) {
+    let pid = pid
+    try retrying { Glibc.kill(pid, signal) }
   }
 
   /// Sends a signal to the processes of the group that it leads.

@@ -13,6 +13,39 @@ public struct RunningProcess: Sendable {
   /// The one that started the caller.
   public static var parent: RunningProcess { RunningProcess(pid: getppid()) }
 
+  /// The caller itself.
+  public static var current: RunningProcess { RunningProcess(pid: getpid()) }
+
+  /// A kind of namespace.
+  public enum Namespace: String, Sendable {
+    /// What is mounted.
+    case mounts = "mnt"
+    /// Which processes there are.
+    case processes = "pid"
+  }
+
+  /// The namespace that it is in, such as `mnt:[4026531841]`; nil if the caller may not look.
+  public func namespace(_ kind: Namespace) -> [UInt8]? {
+    try? readLinkTarget(AT_FDCWD, "/proc/\(pid)/ns/\(kind.rawValue)")
+  }
+
+  /// Its numbers, from the caller's pid namespace to its own; empty if it has ended.
+  public var numbers: [Int32] {
+    status("NSpid:").split(separator: "\t").compactMap { Int32($0) }
+  }
+
+  /// The user that it runs as; nil if it has ended.
+  public var uid: UInt32? { status("Uid:").split(separator: "\t").first.flatMap { UInt32($0) } }
+
+  /// What a line of its status says.
+  private func status(_ key: String) -> Substring {
+    guard let file = try? Descriptor.open("/proc/\(pid)/status", O_RDONLY),
+      let text = try? file.readToEnd(atMost: 1 << 16)
+    else { return "" }
+    let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+    return lines.first { $0.hasPrefix(key) }?.dropFirst(key.utf8.count) ?? ""
+  }
+
   /// All that run.
   public static func all() -> [RunningProcess] {
     entries("/proc").compactMap { Int32($0) }.map(RunningProcess.init(pid:))

@@ -60,6 +60,9 @@ public enum StandardStream: CInt, Sendable {
     return try input.readToEnd(atMost: limit)
   }
 
+  /// Whether the caller has given us a descriptor of this number.
+  public static func isOpen(_ number: CInt) -> Bool { clinux_fcntl(number, F_GETFD, 0) >= 0 }
+
   /// Whether a person answers on standard input.
   public static var inputIsTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 }

@@ -21,20 +21,20 @@ let runSubcommand = Subcommand(
     discussion: [
       "The view is the home directory, /home/app, and the working directory. Besides it the "
         + "command sees the system's programs and libraries, read-only, and nothing else. Without "
-        + "a command the bundle's executable is run."
+        + "a command the bundle's executable is run. Without APP the apps are listed.",
+      "A program whose standard streams are terminals gets one of its own in their place.",
     ],
-    positionals: [Positional("APP", .app)], rest: "COMMAND [ARG...]", options: [allowOption],
-    exitStatuses: [
-      ExitStatus("125", "sandboxfs itself failed, and one line says why"),
-      ExitStatus("126", "the command is there and can't be executed"),
-      ExitStatus("127", "the command is not there"),
-      ExitStatus("128+N", "signal N ended it"),
-      ExitStatus("else", "the command ended with it"),
-    ]),
+    positionals: [Positional("APP", .app, .optional)], rest: "COMMAND [ARG...]",
+    options: [allowOption, environmentOption, directoryOption, statusOption],
+    exitStatuses: programStatuses),
   usageStatus: 125, failureStatus: 125
 ) { arguments in
   if let rest = arguments.rest, rest.isEmpty {
     throw UsageError("sandboxfs run", "COMMAND is missing behind '--'")
+  }
+  guard !arguments.positionals.isEmpty else {
+    if arguments.rest != nil { throw UsageError("sandboxfs run", "APP is missing before '--'") }
+    return try listSubcommand.run(arguments)
   }
   try Launch.checkMachine()
   let options = try runOptions(arguments)
@@ -55,15 +55,4 @@ private func run(_ arguments: ParsedArguments, _ options: RunOptions) throws -> 
   return try Launch.run(
     container.directory.descriptor, container.record, try configuration(of: container),
     command: arguments.rest ?? [], options, isCurrent: container.isCurrent)
-}
-
-/// What the command line and the environment say about a run.
-func runOptions(_ arguments: ParsedArguments) throws -> RunOptions {
-  var options = RunOptions(
-    environment: callersEnvironment(), defaultStore: try StoreLocation.usualStore())
-  options.allowed = Set(
-    arguments.values(allowOption).compactMap {
-      Allowance(rawValue: String(decoding: $0, as: UTF8.self))
-    })
-  return options
 }

@@ -58,6 +58,19 @@ struct RunHostileTests {
   }
 
   @Test(
+    "does no better beside a run of its app, started by exec",
+    .enabled(if: isInstalled("gcc"), "needs gcc"), arguments: RunScene.Person.allCases)
+  func byExec(_ person: RunScene.Person) throws {
+    try withRunScene(person) { scene in
+      let attempts = try attempts(scene, "user", byExec: true)
+      #expect(attempts.traces.isEmpty)
+      #expect(attempts.done == ["code: the bundle's own"])
+      #expect(attempts.results("path") == ["ENOENT"])
+      #expect(attempts.table("call: ") == Self.namespaceCalls.merging(Self.calls) { $1 })
+    }
+  }
+
+  @Test(
     "does no better as root of its own user namespace, where that is allowed",
     .enabled(if: isInstalled("gcc"), "needs gcc"), arguments: RunScene.Person.allCases)
   func asRootOfItsOwn(_ person: RunScene.Person) throws {
@@ -107,7 +120,8 @@ struct RunHostileTests {
     "EROFS", "EXDEV", "EBUSY", "ETXTBSY", "EPERM", "EINVAL",
   ]
 
-  private func attempts(_ scene: RunScene, _ kind: String) throws -> Attempts {
+  private func attempts(_ scene: RunScene, _ kind: String, byExec: Bool = false) throws -> Attempts
+  {
     let (secret, word) = ("org.example.Secret", "a word that nobody else knows")
     try scene.install(scene.makeBundle("Secret"))
     try scene.install(
@@ -119,9 +133,16 @@ struct RunHostileTests {
       secret, ["sh", "-c", "echo '\(word)' >Documents/s; touch tmp/ready; sleep 60"])
     defer { other.end() }
     try other.wait { FileManager.default.fileExists(atPath: scene.data(secret, "tmp/ready")) }
-    let outcome = try scene.run(
-      "org.example.Hostile", options: kind == "root" ? ["--allow", "userns"] : [],
-      ["/home/app/Hostile.app/Hostile", kind, secret, word, scene.store, "/run/sandboxfs"])
+    let app = "org.example.Hostile"
+    let words = [
+      "/home/app/Hostile.app/Hostile", kind, secret, word, scene.store, "/run/sandboxfs",
+    ]
+    let beside = byExec ? try scene.startSleeping(app) : nil
+    defer { beside?.end() }
+    let outcome =
+      byExec
+      ? try scene.perform([scene.program, "exec", app, "--"] + words)
+      : try scene.run(app, options: kind == "root" ? ["--allow", "userns"] : [], words)
     #expect(outcome.status == 0, "\(outcome.errorText)")
     let word2 = try String(contentsOfFile: scene.data(secret, "Documents/s"), encoding: .utf8)
     #expect(word2 == word + "\n")

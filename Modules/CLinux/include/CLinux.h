@@ -3,6 +3,7 @@
 #include "CLinux_credentials.h"
 #include "CLinux_daemon.h"
 #include "CLinux_files.h"
+#include "CLinux_join.h"
 #include "CLinux_mounts.h"
 #include "CLinux_namespaces.h"
 #include "CLinux_process.h"

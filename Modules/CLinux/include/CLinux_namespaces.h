@@ -19,6 +19,8 @@ enum clinux_step_kind {
   CLINUX_STEP_IDENTITY,          ///< uid and gid, no other group, no capability
   CLINUX_STEP_DIRECTORY_BENEATH, ///< a directory at other below base, no link followed; what is
                                  ///< in its way stays
+  CLINUX_STEP_STREAMS,           ///< descriptor uid becomes each of 0 to 2 whose bit is in mode,
+                                 ///< and is closed
 };
 
 /// One step; unused fields are zero.

@@ -22,6 +22,9 @@ int clinux_spawn(pid_t *pid, const char *path, char *const arguments[],
 /// pidfd_open(2). A descriptor that can be read once the process has ended; -1 and errno.
 int clinux_pidfd_open(pid_t pid);
 
+/// pidfd_send_signal(2). -1 and errno on failure.
+int clinux_pidfd_signal(int handle, int signal);
+
 /// How a process ended, from waitpid's status: its exit status, or 128 + the signal's number.
 int clinux_exit_status(int status);
 
