@@ -35,6 +35,7 @@ let package = Package(
     .executable(name: "sandboxfs", targets: ["sandboxfs"]),
     .executable(name: "sandboxfs-view", targets: ["sandboxfs-view"]),
     .executable(name: "mount.sandboxfs", targets: ["MountHelper"]),
+    .library(name: "AppContainer", targets: ["AppContainer"]),
   ],
   targets: [
     .systemLibrary(
@@ -57,6 +58,7 @@ let package = Package(
       providers: [.apt(["libsqlite3-dev"])]),
     .target(
       name: "CFuse3", dependencies: ["CFuse3Library"], path: "Modules/CFuse3", cSettings: gnu),
+    .systemLibrary(name: "CAppContainer", path: "Modules/CAppContainer"),
     .target(name: "CLinux", path: "Modules/CLinux", cSettings: gnu),
 
     pure("Paths"),
@@ -83,6 +85,8 @@ let package = Package(
       ]),
     edge(
       "Launch", ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting", "CSeccomp"]),
+
+    edge("AppContainer", ["CAppContainer"]),
 
     program(
       "sandboxfs",
@@ -131,6 +135,7 @@ let package = Package(
       "ConformanceTests",
       ["Containers", "LinuxKit", "TestSupport", "sandboxfs-view"]),
     tests("LaunchTests", ["Containers", "LinuxKit", "Launch"]),
+    tests("AppContainerTests", ["AppContainer"]),
     tests("GoldenTests", ["Arguments", "LinuxKit", "TestSupport", "sandboxfs", "MountHelper"]),
     .target(
       name: "FuzzTargets",

@@ -33,11 +33,29 @@ import Testing
         "usr/local/libexec/sandboxfs/sandboxfs-view", "usr/local/share/doc/sandboxfs/README.md",
         "usr/local/share/bash-completion/completions/sandboxfs",
         "usr/local/share/man/man8/mount.sandboxfs.8",
+        "usr/local/lib/systemd/system/sandboxfs@.service",
+        "usr/local/share/doc/sandboxfs/docs/examples/AppPaths.m",
       ] {
         #expect(files.contains(path), "\(path) is missing")
       }
       #expect(try install(root, ["--uninstall"]).status == 0)
       #expect(try self.files(below: root) == [])
+    }
+  }
+
+  @Test("systemd understands the unit for apps as services")
+  func unit() throws {
+    try withTemporaryDirectory { root in
+      #expect(try install(root).status == 0)
+      let unit = try String(
+        contentsOfFile: root + "/usr/local/lib/systemd/system/sandboxfs@.service", encoding: .utf8)
+      #expect(unit.contains("ExecStart=/usr/local/bin/sandboxfs run %i"))
+      // systemd looks whether the program is there; an instance has its name from its file.
+      let instance = root + "/sandboxfs@org.example.Server.service"
+      try unit.replacing("/usr/local/bin/sandboxfs", with: BuiltPrograms.path("sandboxfs"))
+        .write(toFile: instance, atomically: true, encoding: .utf8)
+      let verified = try run("systemd-analyze", ["verify", "--man=no", instance])
+      #expect(verified.status == 0 && verified.errorText.isEmpty, "\(verified.errorText)")
     }
   }
 

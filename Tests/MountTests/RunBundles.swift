@@ -80,7 +80,8 @@ extension RunScene {
       "swiftc -static-stdlib -Xlinker -s '\(source(name + ".swift"))' -o '\(executable)' 2>&1")
   }
 
-  private func compile(_ script: String) throws {
+  /// Compiles by a shell script, which must succeed.
+  func compile(_ script: String) throws {
     let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
     let made = try TestSupport.run(
       "sh", ["-ec", script], environment: ["PATH": path, "HOME": home, "LANG": "C.UTF-8"],

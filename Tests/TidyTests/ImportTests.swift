@@ -24,6 +24,8 @@ private let arrows: [String: Set<String>] = [
   ],
   "Mounting": ["Paths", "Containers", "LinuxKit", "Store", "CMount"],
   "Launch": ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting", "CSeccomp"],
+  // Stands alone, for programs inside.
+  "AppContainer": ["CAppContainer"],
   // Programs.
   "sandboxfs": [
     "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
