@@ -42,6 +42,8 @@ public struct ContainerRecord: Equatable, Sendable {
   public var tableDigest: [UInt8] = []
   /// The code by which this host knows that `sealedMessage` is its own; empty if there is none.
   public var authenticator: [UInt8] = []
+  /// What the seal must be worth for the app to be installed anew, and to be launched.
+  public var requirement: SealRequirement = .adHoc
   /// The name of the shipped profile that holds, such as `default`.
   public var profileName: String
   /// The key of the permutation of inode numbers.
@@ -85,6 +87,7 @@ extension ContainerRecord {
     writer.bytes(bundleName)
     writer.bytes(executable)
     writer.bytes(Array(sealState.rawValue.utf8))
+    writer.bytes(Array(requirement.rawValue.utf8))
     writer.bytes(tableDigest)
     return writer.bytes
   }

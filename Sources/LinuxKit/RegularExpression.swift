@@ -11,18 +11,25 @@ public final class RegularExpression: @unchecked Sendable {
   ///
   /// The C library takes time and memory without bounds for some patterns: whoever has one from a
   /// stranger looks at it first.
-  public init?(_ pattern: [UInt8]) {
-    compiled = .allocate(capacity: 1)
-    let isUsable = !pattern.contains(0)
+  public convenience init?(_ pattern: [UInt8]) {
+    guard let compiled = Self.compile(pattern) else { return nil }
+    self.init(owning: compiled)
+  }
+
+  private init(owning compiled: UnsafeMutablePointer<regex_t>) { self.compiled = compiled }
+
+  /// What was compiled, to be freed; nothing is left of what is no pattern.
+  private static func compile(_ pattern: [UInt8]) -> UnsafeMutablePointer<regex_t>? {
+    if pattern.contains(0) { return nil }
+    let compiled = UnsafeMutablePointer<regex_t>.allocate(capacity: 1)
     let status = (pattern + [0]).withUnsafeBufferPointer { bytes in
       bytes.withMemoryRebound(to: CChar.self) {
-        isUsable ? regcomp(compiled, $0.baseAddress, REG_EXTENDED | REG_NOSUB) : 1
+        regcomp(compiled, $0.baseAddress, REG_EXTENDED | REG_NOSUB)
       }
     }
-    guard status == 0 else {
-      compiled.deallocate()
-      return nil
-    }
+    if status == 0 { return compiled }
+    compiled.deallocate()
+    return nil
   }
 
   deinit {

@@ -10,7 +10,7 @@ enum BundleContents {
 
   /// Where a bundle or a framework says what it is, from where its seal is.
   static let informationPaths = [
-    "Info.plist", "Resources/Info.plist", "Resources/Info-gnustep.plist",
+    "Info.plist", "Resources/Info.plist", "Resources/Info-gnustep.plist", "Contents/Info.plist",
   ]
 }
 

@@ -71,7 +71,7 @@ public struct BundleInspection: Sendable {
   ) throws(StoreError) {
     let place = try saying(name.printable) { () throws(Errno) in try SealPlace.found(in: bundle) }
     let resources = try readSeal(of: bundle, called: name, at: place)
-    let root = place ?? SealPlace(names: [])
+    let root = place ?? .top
     sealPrefix = root.prefix
     try findExecutable(of: bundle, at: root, called: name)
 
@@ -133,13 +133,15 @@ public struct BundleInspection: Sendable {
     of bundle: borrowing Walker, at place: SealPlace, called name: [UInt8]
   ) throws(StoreError) {
     for path in BundleContents.informationPaths {
-      let names = place.names + path.split(separator: "/").map { Array($0.utf8) }
+      let words = path.split(separator: "/").map { Array($0.utf8) }
+      let names = place.names + words
       guard let bytes = try Self.file(names, in: bundle, called: name) else { continue }
       information = Array(names.joined(separator: [UInt8(ascii: "/")]))
       guard let list = try? PropertyListFile.read(bytes) else { return }
       let program = (list["CFBundleExecutable"] ?? list["NSExecutable"])?.bytesOfString
       guard let program, !program.contains(0), !program.contains(UInt8(ascii: "/")) else { return }
-      let deep = place.names + [Array("MacOS".utf8), program]
+      let contents = words.prefix { $0.elementsEqual("Contents".utf8) }
+      let deep = place.names + contents + [Array("MacOS".utf8), program]
       let isDeep = try Self.isFile(deep, in: bundle, called: name)
       let way = isDeep ? deep : place.names + [program]
       guard try Self.isFile(way, in: bundle, called: name) else { return }

@@ -11,6 +11,9 @@ struct SealPlace: Equatable {
   /// The same as a path, with a slash at its end; empty if it is the bundle's directory itself.
   var prefix: [UInt8] { names.flatMap { $0 + [UInt8(ascii: "/")] } }
 
+  /// The bundle's directory itself.
+  static let top = SealPlace(names: [])
+
   /// Where a bundle would be sealed by us: in `Contents`, if it is laid out as on macOS.
   static func forSealing(_ bundle: borrowing Walker) throws(Errno) -> SealPlace {
     let contents = Array("Contents".utf8)
@@ -19,7 +22,7 @@ struct SealPlace: Equatable {
       return SealPlace(names: [contents])
     } catch {
       guard [.noEntry, .notDirectory, .tooManyLinks].contains(error) else { throw error }
-      return SealPlace(names: [])
+      return top
     }
   }
 

@@ -122,8 +122,16 @@ extension Container {
   /// one.
   public func requireLaunchable() throws(StoreError) {
     if record.bundleName.isEmpty { return }
-    if let complaint = complaint(about: sealStatus()) {
+    let status = sealStatus()
+    if let complaint = complaint(about: status) {
       throw StoreError(.failed, "\(complaint); install it again")
+    }
+    let requirement = max(record.requirement, try Settings(store.location).requirement)
+    guard requirement.accepts(status.state) else {
+      throw StoreError(
+        .failed,
+        "\(identifier) is \(status.state.rawValue), and \(requirement.rawValue) is required here: "
+          + "install it again once it is, or with another --require")
     }
     if let difference = differenceOfExecutable() {
       throw StoreError(

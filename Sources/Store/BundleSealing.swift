@@ -61,11 +61,17 @@ public enum BundleSealing {
     _ bundle: borrowing Walker, called name: [UInt8], identity: SigningIdentity? = nil,
     progress: SealProgress? = nil
   ) throws(StoreError) -> SealingReport {
-    let place = try saying(name.printable) { () throws(Errno) in
+    var place = try saying(name.printable) { () throws(Errno) in
       try SealPlace.forSealing(bundle)
     }
     try checkBundle(bundle, called: name, at: place)
-    let entries = try sealable(bundle, called: name, at: place, progress)
+    var inventory = try BundleInventory(of: bundle, called: name, at: place) { _ in false }
+    if !inventory.outside.isEmpty {
+      // What lies beside Contents is sealed too, from where all of it can be seen.
+      place = .top
+      inventory = try BundleInventory(of: bundle, called: name, at: place) { _ in false }
+    }
+    let entries = try sealable(inventory, of: bundle, called: name, at: place, progress)
     let resources = try resources(over: entries, called: name)
     guard let bytes = resources.propertyList.xml else {
       preconditionFailure("names that XML can't hold have been refused")
@@ -106,15 +112,10 @@ public enum BundleSealing {
   }
 
   private static func sealable(
-    _ bundle: borrowing Walker, called name: [UInt8], at place: SealPlace,
-    _ progress: SealProgress?
+    _ inventory: BundleInventory, of bundle: borrowing Walker, called name: [UInt8],
+    at place: SealPlace, _ progress: SealProgress?
   ) throws(StoreError) -> [SealableEntry] {
-    let inventory = try BundleInventory(of: bundle, called: name, at: place) { _ in false }
     let shown = { (path: [UInt8]) in (name + [UInt8(ascii: "/")] + path).printable }
-    if let path = inventory.outside.first {
-      throw StoreError(
-        .failed, "\(shown(path)) lies beside Contents, where nothing is sealed: move it there")
-    }
     var links: [SealableEntry] = []
     var jobs: [BundleHashing.Job] = []
     for item in inventory.items where !CodeResources.isPartOfSeal(item.entry) {

@@ -20,6 +20,7 @@ extension ContainerRecord {
     list["displayName"] = .string(displayName)
     list["version"] = .string(version)
     list["sealState"] = .string(sealState.rawValue)
+    if requirement != .adHoc { list["require"] = .string(requirement.rawValue) }
     if !tableDigest.isEmpty { list["chunkTable"] = .data(tableDigest) }
     if !authenticator.isEmpty { list["authenticator"] = .data(authenticator) }
     list["profile"] = .string(profileName)
@@ -48,6 +49,9 @@ extension ContainerRecord {
       updatedSeconds: try Self.field("updated", fields, Self.seconds))
     tableDigest = try Self.code("chunkTable", fields)
     authenticator = try Self.code("authenticator", fields)
+    if fields["require"] != nil {
+      requirement = try Self.field("require", fields) { $0.string.flatMap(SealRequirement.init) }
+    }
   }
 
   /// 32 bytes; none if the key is not there, as in what an older version wrote.

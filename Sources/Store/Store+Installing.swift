@@ -1,5 +1,5 @@
 // Installing: from a bundle on the host to a container, or to a new bundle in one.
-internal import Containers
+public import Containers
 internal import LinuxKit
 public import Paths
 internal import Policy
@@ -10,11 +10,17 @@ public struct InstallOptions: Equatable, Sendable {
   public var owner: [UInt8]?
   /// The profile that holds; nil for the one before, or `default`.
   public var profileName: String?
+  /// What the seal must be worth, now and whenever it is launched; nil for what held before, or a
+  /// seal by anyone.
+  public var requirement: SealRequirement?
 
   /// Nothing out of the ordinary.
-  public init(owner: [UInt8]? = nil, profileName: String? = nil) {
+  public init(
+    owner: [UInt8]? = nil, profileName: String? = nil, requirement: SealRequirement? = nil
+  ) {
     self.owner = owner
     self.profileName = profileName
+    self.requirement = requirement
   }
 }
 
@@ -26,6 +32,10 @@ public struct InstallReport: Equatable, Sendable {
   public var name: String
   /// The version that people see.
   public var version: String
+  /// What the seal of the bundle is worth.
+  public var sealState: ContainerRecord.SealState
+  /// Who signed it.
+  public var signers: [Signer]
   /// Whether the container was there before.
   public var isUpdate: Bool
   /// What the installer should know, a line each.
@@ -57,16 +67,22 @@ extension Store {
     let bundles = try saying("preparing the install") { () throws(Errno) in
       try staged.createDirectory(ContainerLayout.bundle.utf8, mode: BundleWriter.directoryMode)
     }
-    let (name, warnings, notes) = try BundleSource.bring(path, into: bundles)
+    var (name, warnings, notes) = try BundleSource.bring(path, into: bundles)
     let bundle = try saying(name.printable) { () throws(Errno) in try bundles.enter(name) }
     let information = try information(of: bundle, called: name, warnings)
     try checkProfile(of: bundle, called: name)
 
     let present = try containerIfPresent(information.identifier)
+    let requirement = options.requirement ?? present?.record.requirement ?? .adHoc
+    let seal = try judgeSeal(
+      of: bundle, called: name, requiring: max(requirement, try Settings(location).requirement))
+    warnings += seal.warnings
     let lock = try present?.lockAgainstMounting()
     let owner = try owner(of: information.identifier, present, options, staged)
     try giveAway(bundles, to: owner)
     var record = try record(of: information, name, owner, options, present)
+    record.sealState = seal.state
+    record.requirement = requirement
     try BundleSeal.write(
       for: bundle, &record, into: staged,
       key: try StoreKey(of: location).readOrCreate())
@@ -82,7 +98,8 @@ extension Store {
     _ = lock
     return InstallReport(
       identifier: record.identifier, name: record.displayName, version: record.version,
-      isUpdate: present != nil, warnings: warnings, notes: notes)
+      sealState: seal.state, signers: seal.signers, isUpdate: present != nil, warnings: warnings,
+      notes: notes)
   }
 
   /// What a bundle says of itself.

@@ -107,7 +107,10 @@ private func installedContainer(
 
 /// What is known of an installed bundle without reading it.
 private func knownFinding(about container: Container) -> Finding {
-  Finding(name: "\(container.identifier)", state: container.record.sealState)
+  let status = container.sealStatus()
+  var finding = Finding(name: "\(container.identifier)", state: status.state)
+  finding.reasons = [status.reason].compactMap(\.self)
+  return finding
 }
 
 extension Finding {

@@ -174,6 +174,21 @@ private func paths(_ names: String...) -> [[UInt8]] { names.map { Array($0.utf8)
     }
   }
 
+  @Test("A rule that is no pattern makes a seal that can't be read, and not a crash")
+  func brokenRule() throws {
+    try withTemporaryDirectory { directory in
+      let bundle = try SampleBundle.flat(in: directory)
+      let text = """
+        <plist><dict><key>files2</key><dict/>
+        <key>rules2</key><dict><key>[z-a]</key><true/></dict></dict></plist>
+        """
+      try bundle.write(text.utf8, to: "_CodeSignature/CodeResources")
+      let found = try inspected(bundle)
+      #expect(!found.isIntact)
+      #expect(found.sealMistake == "the rule '[z-a]' is no regular expression")
+    }
+  }
+
   @Test("A nested bundle is checked by its own seal, and one without is not what was sealed")
   func nested() throws {
     try withTemporaryDirectory { directory in

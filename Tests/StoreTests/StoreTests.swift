@@ -128,7 +128,7 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
       let container = try store.container(report.identifier)
       let name = String(app.split(separator: "/").last ?? "")
       let copy = "\(path)/store/containers/\(report.identifier)/bundle/\(name)"
-      let outcome = try run("diff", ["-r", app, copy])
+      let outcome = try run("diff", ["-r", "-x", "_CodeSignature", app, copy])
       #expect(outcome.status == 0, "\(outcome.text)")
       #expect(try FileManager.default.subpathsOfDirectory(atPath: copy).count > 3)
       #expect(!container.record.displayName.isEmpty)

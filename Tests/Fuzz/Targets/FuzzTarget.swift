@@ -12,6 +12,7 @@ public struct FuzzTarget: Sendable {
   public static let all = [
     profile, glob, openStep, binaryPropertyList, viewConfiguration, flatObject, mountOptions,
     chunkTable,
+    xmlPropertyList, codeResources, sealRule, minisign,
   ]
 
   /// The one of that name.

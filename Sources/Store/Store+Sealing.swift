@@ -1,0 +1,70 @@
+// What is asked of a bundle's seal when it is installed; what has none is sealed.
+internal import Containers
+internal import LinuxKit
+internal import Paths
+
+/// What an install found out about a seal.
+struct InstalledSeal {
+  let state: ContainerRecord.SealState
+  let signers: [Signer]
+  /// What the installer should know, a line each.
+  let warnings: [String]
+}
+
+extension Store {
+  /// Reads a staged bundle, and seals it if nobody has.
+  ///
+  /// Throws if it was modified since it was sealed, or if its seal is not worth what is required.
+  func judgeSeal(
+    of bundle: borrowing Walker, called name: [UInt8], requiring requirement: SealRequirement
+  ) throws(StoreError) -> InstalledSeal {
+    let trust = try Trust(settings: location.settings)
+    let verdict = try BundleVerdict(of: bundle, called: name, trust: trust)
+    switch verdict.state {
+    case .modified: throw Self.refusal(of: verdict, called: name)
+    case .unsigned: return try seal(bundle, called: name, requiring: requirement)
+    case .valid, .adHoc, .untrusted, .dataOnly: break
+    }
+    guard requirement.accepts(verdict.state) else {
+      let reason = verdict.reasons.first ?? "nobody has signed it"
+      throw StoreError(
+        .failed,
+        "\(name.printable) must be signed by a key in trust.d: \(Array(reason.utf8).printable)")
+    }
+    let reasons = verdict.reasons.map { "\(name.printable): \(Array($0.utf8).printable)" }
+    return InstalledSeal(
+      state: verdict.state, signers: verdict.signers, warnings: trust.warnings + reasons)
+  }
+
+  private func seal(
+    _ bundle: borrowing Walker, called name: [UInt8], requiring requirement: SealRequirement
+  ) throws(StoreError) -> InstalledSeal {
+    guard requirement != .signed else {
+      throw StoreError(
+        .failed, "\(name.printable) must be signed by a key in trust.d, and is not even sealed")
+    }
+    do throws(StoreError) {
+      _ = try BundleSealing.seal(bundle, called: name)
+      return InstalledSeal(state: .adHoc, signers: [], warnings: [])
+    } catch {
+      guard requirement == .any else {
+        throw StoreError(error.kind, "\(error.message), or install it with --require any")
+      }
+      return InstalledSeal(state: .unsigned, signers: [], warnings: ["\(error.message)"])
+    }
+  }
+
+  private static func refusal(of verdict: BundleVerdict, called name: [UInt8]) -> StoreError {
+    let inspection = verdict.inspection
+    let differences =
+      inspection.changed.map { "\($0.printable) has changed" }
+      + inspection.missing.map { "\($0.printable) is missing" }
+      + inspection.added.map { "\($0.printable) was added" }
+    let first = differences.first ?? verdict.reasons.first ?? "it can't be told how"
+    let rest = differences.count > 1 ? ", and \(differences.count - 1) more" : ""
+    return StoreError(
+      .failed,
+      "\(name.printable) was modified since it was sealed: \(first)\(rest); 'sandboxfs verify' "
+        + "lists all, and 'sandboxfs seal' seals it as it is")
+  }
+}
