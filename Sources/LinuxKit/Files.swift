@@ -251,6 +251,9 @@ public enum ExtendedAttributes {
     }
   }
 
+  /// A flag of setxattr(2): EEXIST if there is an attribute of that name.
+  public static let onlyNew = CInt(XATTR_CREATE)
+
   /// setxattr(2).
   public static func set(
     _ descriptor: CInt, _ name: UnsafePointer<CChar>, _ value: UnsafeRawBufferPointer, flags: CInt

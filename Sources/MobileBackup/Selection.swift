@@ -1,5 +1,6 @@
 // What of a container is backed up, and why the rest is not: the policy's word, less what carries
 // the mark of exclusion.
+internal import Containers
 public import LinuxKit
 internal import Paths
 public import Policy
@@ -7,10 +8,8 @@ internal import PropertyLists
 
 /// The mark that keeps a file or a directory out of backups.
 public enum ExclusionMark {
-  /// The extended attribute as iOS names it.
-  public static let appleName = Array("com.apple.metadata:com_apple_backup_excludeItem".utf8)
-  /// The attribute as a Linux file system keeps it.
-  public static let name = Array("user.".utf8) + appleName
+  /// The extended attribute as a Linux file system keeps it.
+  public static let name = Array("\(BackupMark.storedName)".utf8)
   /// A binary property list of the text `com.apple.backupd`, 61 bytes, as iOS writes it.
   public static let value = PropertyList.string("com.apple.backupd").binary
 

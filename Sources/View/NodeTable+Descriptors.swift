@@ -13,6 +13,7 @@ enum ScratchName {
   static let orphan = 3
   static let command = 4
   static let sealed = 5
+  static let attribute = 6
 }
 
 /// A pinned descriptor, and the name below it that means the node; empty for the descriptor itself.

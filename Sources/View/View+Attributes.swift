@@ -1,4 +1,5 @@
 // Attributes: stat, chmod and its kin, link targets, xattrs, free space.
+import Containers
 import FuseKit
 import LinuxKit
 import Policy
@@ -179,7 +180,8 @@ extension ViewFileSystem {
     let isKernels = ExtendedAttributes.isOfKernel(Name(name))
     answerBytes(request, isKernels ? .readAttributes : .read, node, count, reply) {
       descriptor, buffer, count throws(Errno) in
-      try ExtendedAttributes.get(descriptor, name, into: buffer, byteCount: count)
+      try ExtendedAttributes.get(
+        descriptor, try stored(name), into: buffer, byteCount: count)
     }
   }
 
@@ -234,7 +236,8 @@ extension ViewFileSystem {
     let isACL = Name(name).equals(ExtendedAttributes.accessACL)
     let create: CInt = 1
     let mustBeNew: Bool? = flags & create != 0 ? true : nil
-    changeAttribute(request, node, reply, name, mustBeNew: mustBeNew) { descriptor throws(Errno) in
+    changeAttribute(request, node, reply, name, mustBeNew: mustBeNew) {
+      descriptor, name throws(Errno) in
       guard isACL && !clearsSetGroupID else {
         return try ExtendedAttributes.set(
           descriptor, name, value, flags: RequestRecord.isRepeated ? flags & ~create : flags)
@@ -259,7 +262,8 @@ extension ViewFileSystem {
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ reply: consuming Reply
   ) {
     let isACL = Name(name).equals(ExtendedAttributes.accessACL)
-    changeAttribute(request, node, reply, name, mustBeNew: false) { descriptor throws(Errno) in
+    changeAttribute(request, node, reply, name, mustBeNew: false) {
+      descriptor, name throws(Errno) in
       try once(.noData) { () throws(Errno) in
         guard isACL, try mayKeepSetGroupID(request, descriptor) else {
           return try ExtendedAttributes.remove(descriptor, name)
@@ -278,16 +282,17 @@ extension ViewFileSystem {
   @inline(__always)
   private func changeAttribute(
     _ request: Request, _ node: NodeID, _ reply: consuming Reply, _ name: UnsafePointer<CChar>,
-    mustBeNew: Bool?, _ change: (CInt) throws(Errno) -> Void
+    mustBeNew: Bool?, _ change: (CInt, UnsafePointer<CChar>) throws(Errno) -> Void
   ) {
     do throws(Errno) {
       let subject = try admit(request, .setattr, node)
+      let name = try stored(name)
       let descriptor = try nodes.pin(subject.index, subject.scratch)
       defer { nodes.unpin(subject.index) }
       if let mustBeNew, !RequestRecord.isRepeated {
         try require(name, of: descriptor, isNew: mustBeNew)
       }
-      try mutate(.setsValue) { () throws(Errno) in try change(descriptor) }
+      try mutate(.setsValue) { () throws(Errno) in try change(descriptor, name) }
       reply.succeed()
     } catch {
       reply.fail(error)
@@ -310,6 +315,21 @@ extension ViewFileSystem {
     }
     if isThere && isNew { throw .exists }
     if !isThere && !isNew { throw .noData }
+  }
+
+  /// The name under which the store's file system keeps an attribute: one of Apple's, which has no
+  /// namespace, in `user.`.
+  private func stored(_ name: UnsafePointer<CChar>) throws(Errno) -> UnsafePointer<CChar> {
+    let given = Name(name)
+    guard given.begins(with: BackupMark.applePrefix) else { return name }
+    let namespace = BackupMark.namespace
+    let length = namespace.utf8CodeUnitCount
+    // As the kernel says it of a name that is too long.
+    guard given.count + length <= Name.maximumByteCount else { throw .outOfRange }
+    let buffer = try ThreadScratch.current().name(ScratchName.attribute)
+    for index in 0..<length { buffer[index] = CChar(bitPattern: namespace.utf8Start[index]) }
+    for index in 0...given.count { buffer[length + index] = name[index] }
+    return UnsafePointer(buffer)
   }
 
   // MARK: Free space

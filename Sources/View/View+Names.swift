@@ -2,6 +2,7 @@
 //
 // The kernel holds the locks of the directories until it is answered, so no two of these meet at
 // one name; what else looks for the node meanwhile waits for `endMove`.
+import Containers
 import FuseKit
 import LinuxKit
 import Policy
@@ -230,6 +231,7 @@ extension ViewFileSystem {
     if flags & RenameFlag.noReplace == 0, let replacedStatus {
       orphan = setAside(target.name, target.parent, replaced.path, replacedStatus, scratch)
     }
+    let isMarked = flags & RenameFlag.noReplace == 0 && takesOverMark(of: replaced, source, scratch)
     do throws(Errno) {
       try mutate(.movesName(Identity(status), replaced.path)) { () throws(Errno) in
         try Names.rename(
@@ -238,6 +240,7 @@ extension ViewFileSystem {
       }
     } catch {
       takeBack(orphan)
+      if isMarked { removeMark(source) }
       throw error
     }
     if let replacedStatus, let descriptor = replaced.take() {
@@ -309,5 +312,37 @@ extension ViewFileSystem {
       zone: end.ruling.zone, kind: kind,
       hasSeveralLinks: kind != .directory && linkCount > 1,
       isOpen: open.opens > 0, isOpenForWriting: open.writers > 0)
+  }
+}
+
+// MARK: - The mark that keeps a file out of backups
+
+extension ViewFileSystem {
+  /// Gives a file the mark of the one that it is about to replace; whether it was given.
+  ///
+  /// A program that saves by renaming a new file over the old one does not mean to take the mark
+  /// away. No rename is refused because of it.
+  private func takesOverMark(
+    of replaced: borrowing Doomed, _ source: End, _ scratch: ThreadScratch
+  ) -> Bool {
+    guard let status = replaced.status, kind(status.mode) == .file else { return false }
+    let value = scratch.name(ScratchName.attribute)
+    let count = try? ExtendedAttributes.get(
+      replaced.path, Self.mark, into: value, byteCount: Name.maximumByteCount)
+    guard let count, let file = try? nodes.openPath(source.name.cString, in: source.directory)
+    else { return false }
+    let content = UnsafeRawBufferPointer(start: value, count: count)
+    let given: Void? = try? ExtendedAttributes.set(
+      file.rawValue, Self.mark, content, flags: ExtendedAttributes.onlyNew)
+    return given != nil
+  }
+
+  private func removeMark(_ end: End) {
+    guard let file = try? nodes.openPath(end.name.cString, in: end.directory) else { return }
+    try? ExtendedAttributes.remove(file.rawValue, Self.mark)
+  }
+
+  private static var mark: UnsafePointer<CChar> {
+    UnsafeRawPointer(BackupMark.storedName.utf8Start).assumingMemoryBound(to: CChar.self)
   }
 }
