@@ -30,6 +30,17 @@ public struct SHA256: ~Copyable {
   /// one.
   public mutating func finish(into place: UnsafeMutableRawPointer) { context.finish(into: place) }
 
+  /// Whether the digest of some bytes is this one, of 32 bytes; nothing is allocated.
+  public static func matches(_ digest: UnsafeRawPointer, of bytes: UnsafeRawBufferPointer) -> Bool {
+    var found: [32 of UInt8] = .init(repeating: 0)
+    return withUnsafeMutableBytes(of: &found) { found in
+      let result = found.baseAddress?.assumingMemoryBound(to: UInt8.self)
+      // What failed matches nothing.
+      return ccrypto_sha256(bytes.baseAddress, bytes.count, result) == 1
+        && CRYPTO_memcmp(found.baseAddress, digest, found.count) == 0
+    }
+  }
+
   /// The digest of these bytes.
   public static func digest(of bytes: [UInt8]) throws(CryptoError) -> [UInt8] {
     var digest = try SHA256()

@@ -19,7 +19,6 @@ struct SealedBundle {
   private let bytes: UnsafeBufferPointer<UInt8>
   /// nil if there should be one and it can't be trusted: then nothing is served.
   private let table: ChunkTable?
-  private let digests: Unmanaged<DigestPool>
   private let findings: Unmanaged<SealFindings>
 
   /// The number of a table's entry; `none` for what is not sealed.
@@ -42,11 +41,6 @@ struct SealedBundle {
     let read = try SealedBundle.table(in: directory, expected)
     bytes = read?.bytes ?? UnsafeBufferPointer(start: nil, count: 0)
     table = read?.table
-    do throws(CryptoError) {
-      digests = .passRetained(try DigestPool())
-    } catch {
-      throw .noMemory
-    }
     findings = .passRetained(
       SealFindings(
         bundleName: bundleName, directory: directory, entryCount: table?.entryCount ?? 1,
@@ -174,9 +168,7 @@ extension SealedBundle {
         start: buffer + Int(range.lowerBound - start), count: range.count)
       let hash = table.hash(of: entry.content.lowerBound + chunk).lowerBound
       let expected = UnsafeRawPointer(bytes.baseAddress.unsafelyUnwrapped + hash)
-      guard digests._withUnsafeGuaranteedRef({ $0.matches(expected, of: part) }) else {
-        throw broken(index)
-      }
+      guard SHA256.matches(expected, of: part) else { throw broken(index) }
     }
     return Int(wanted.lowerBound - start)
   }

@@ -23,6 +23,17 @@ import Testing
     #expect(hexadecimal(digest) == "a9993e364706816aba3e25717850c26c9cd0d89d")
   }
 
+  @Test func matchesItsOwnBytesOnly() throws {
+    let digest = try SHA256.digest(of: Array("abc".utf8))
+    func matches(_ text: String) -> Bool {
+      Array(text.utf8).withUnsafeBytes { bytes in
+        digest.withUnsafeBytes { SHA256.matches($0.baseAddress.unsafelyUnwrapped, of: bytes) }
+      }
+    }
+    #expect(matches("abc"))
+    #expect(!matches("abd") && !matches("ab") && !matches(""))
+  }
+
   @Test func takesBytesInPieces() throws {
     var digest = try SHA256()
     for piece in ["a", "", "bc"] {
