@@ -217,22 +217,39 @@ static void follow(struct cfuse_context *context, struct cfuse_trail *trail) {
   }
 }
 
-static uint32_t free_place(struct cfuse_journal *journal) {
-  uint32_t place = 0;
-  while (place < journal->left_count && journal->left[place].state != CFUSE_IDLE) place++;
-  return place;
+static int is_forget(uint32_t opcode) {
+  return opcode == OPCODE_FORGET || opcode == OPCODE_FORGET_MANY;
+}
+
+// Where a record is left: in the place of what was left of the same request before. That is there
+// where a process died while it took over, or between the two steps of a claim, and says less than
+// the thread's own record: of two the older one would be found first.
+static uint32_t place_for(struct cfuse_journal *journal, const struct cfuse_record *record) {
+  uint32_t empty = journal->left_count;
+  for (uint32_t place = 0; place < journal->left_count; place++) {
+    const struct cfuse_record *left = &journal->left[place];
+    if (left->state == CFUSE_IDLE) {
+      if (empty == journal->left_count) empty = place;
+    } else if (left->unique == record->unique && !is_forget(record->opcode)) {
+      return place;
+    }
+  }
+  return empty;
 }
 
 static void leave_behind(struct cfuse_journal *journal, uint32_t thread) {
-  uint32_t place = free_place(journal);
+  struct cfuse_record record = journal->threads[thread].record;
+  uint32_t place = place_for(journal, &record);
   if (place >= CFUSE_LEFT_BEHIND) return;
+  // Should this be interrupted, the thread's record is still there, and is left again.
+  __atomic_store_n(&journal->left[place].state, CFUSE_IDLE, __ATOMIC_RELEASE);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
   const struct cfuse_trail *from = trail_of(journal, thread);
   struct cfuse_trail *to = trail_of(journal, CFUSE_THREADS + place);
   to->done = from->done;
   to->count = from->count;
   memcpy(to->steps, from->steps, from->count * sizeof from->steps[0]);
   struct cfuse_record *left = &journal->left[place];
-  struct cfuse_record record = journal->threads[thread].record;
   uint32_t state = record.state;
   record.state = CFUSE_IDLE;
   record.takeover = journal->takeovers;
@@ -244,9 +261,10 @@ static void leave_behind(struct cfuse_journal *journal, uint32_t thread) {
 
 void cfuse_journal_take_over(struct cfuse_journal *journal) {
   journal->takeovers++;
-  // What nobody has asked for again since long was taken back by its caller.
+  // What nobody has asked for again since long was taken back by its caller. Where one process
+  // after the other dies at once, a request may wait for many of them.
   for (uint32_t place = 0; place < journal->left_count; place++)
-    if (journal->takeovers - journal->left[place].takeover > 16)
+    if (journal->takeovers - journal->left[place].takeover > CFUSE_PATIENCE)
       journal->left[place].state = CFUSE_IDLE;
   for (uint32_t place = 0; place < thread_count(journal); place++) {
     struct cfuse_thread *thread = &journal->threads[place];
@@ -260,10 +278,6 @@ void cfuse_journal_take_over(struct cfuse_journal *journal) {
   __atomic_store_n(&journal->thread_count, 0, __ATOMIC_RELEASE);
   home = NULL;
   self = NULL;
-}
-
-static int is_forget(uint32_t opcode) {
-  return opcode == OPCODE_FORGET || opcode == OPCODE_FORGET_MANY;
 }
 
 void cfuse_journal_forget(struct cfuse_context *context) {

@@ -137,7 +137,8 @@ private struct SuggestionSearch {
   }
 
   private func order(_ group: (key: Group, value: [Asked])) -> (Int, [UInt8]) {
-    (-group.value.count, group.value.first?.question.path.order ?? [])
+    let path = group.value.first?.question.path.order ?? []
+    return (-group.value.count, path + [0, 0, group.key.operation.rawValue])
   }
 
   /// What was asked, with kinds of files by which it is refused as it was; nil if it is allowed.

@@ -225,8 +225,12 @@ private let malformed: [(name: String, bytes: [UInt8])] = [
   private func expectEventually(
     _ want: Int, _ what: String, _ measure: () throws -> Int
   ) throws {
-    for _ in 0..<1000 where try measure() > want { usleep(10_000) }
-    #expect(try measure() <= want, "\(what)")
+    // Measuring connects too, so one look after it was right may be wrong again.
+    for _ in 0..<1000 {
+      if try measure() <= want { return }
+      usleep(10_000)
+    }
+    Issue.record("\(what)")
   }
 }
 

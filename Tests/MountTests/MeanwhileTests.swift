@@ -80,6 +80,7 @@ struct MeanwhileTests {
         sandboxfs mount
         Info.plist
         Notes
+        _CodeSignature
         no view is mounted
 
         """)

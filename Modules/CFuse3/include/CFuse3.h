@@ -82,7 +82,7 @@ struct cfuse_trail {
   } steps[4095];
 };
 
-enum { CFUSE_THREADS = 256, CFUSE_LEFT_BEHIND = 1024, CFUSE_CRASHES = 3 };
+enum { CFUSE_THREADS = 256, CFUSE_LEFT_BEHIND = 1024, CFUSE_CRASHES = 3, CFUSE_PATIENCE = 500 };
 
 /// All requests that are being served, in memory that outlives the process.
 struct cfuse_journal {
