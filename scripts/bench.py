@@ -523,7 +523,8 @@ def main():
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     base = tempfile.mkdtemp(prefix="sandboxfs-bench.", dir=options.directory)
     os.environ.update(
-        GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL="/dev/null", LC_ALL="C.UTF-8", HOME=base)
+        GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL="/dev/null", LC_ALL="C.UTF-8", HOME=base,
+        SANDBOXFS_SETTINGS=os.path.join(base, "settings"))
     places = Places(base, options)
     try:
         for kind in options.places:
