@@ -25,27 +25,40 @@ public enum Base64 {
   /// Nil if anything else is among them, or if they are cut short. The `=` at the end may be
   /// missing, as some writers leave it out.
   public static func decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
-    var bytes: [UInt8] = []
-    var bits: UInt32 = 0
-    var digitCount = 0
-    var padding = 0
-    for byte in text {
-      if isBlank(byte) { continue }
-      if byte == UInt8(ascii: "=") {
-        padding += 1
-        continue
-      }
-      guard padding == 0, let digit = digit(byte) else { return nil }
-      bits = bits << 6 | UInt32(digit)
-      digitCount += 1
-      if digitCount % 4 != 1 {
-        bytes.append(UInt8(truncatingIfNeeded: bits >> [0, 0, 4, 2][digitCount % 4]))
-      }
+    var decoder = Base64Decoder()
+    for byte in text where !isBlank(byte) {
+      guard decoder.take(byte) else { return nil }
     }
-    return digitCount % 4 == 1 || padding > 2 ? nil : bytes
+    return decoder.bytes
   }
 
   private static func isBlank(_ byte: UInt8) -> Bool { byte == 32 || (9...13).contains(byte) }
+}
+
+/// Takes letters one by one.
+struct Base64Decoder {
+  private var decoded: [UInt8] = []
+  private var bits: UInt32 = 0
+  private var digitCount = 0
+  private var padding = 0
+
+  /// Takes the next letter; false if it can't be the next.
+  mutating func take(_ byte: UInt8) -> Bool {
+    if byte == UInt8(ascii: "=") {
+      padding += 1
+      return true
+    }
+    guard padding == 0, let digit = Self.digit(byte) else { return false }
+    bits = bits << 6 | UInt32(digit)
+    digitCount += 1
+    if digitCount % 4 != 1 {
+      decoded.append(UInt8(truncatingIfNeeded: bits >> [0, 0, 4, 2][digitCount % 4]))
+    }
+    return true
+  }
+
+  /// The bytes that the letters stand for; nil if they are cut short.
+  var bytes: [UInt8]? { digitCount % 4 == 1 || padding > 2 ? nil : decoded }
 
   private static func digit(_ byte: UInt8) -> UInt8? {
     switch byte {

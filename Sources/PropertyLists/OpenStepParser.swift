@@ -217,28 +217,16 @@ struct OpenStepParser {
 
   private mutating func base64() throws(PropertyListError) -> [UInt8] {
     let start = position
-    var bits: UInt32 = 0
-    var count = 0
-    var bytes: [UInt8] = []
-    var padding = 0
+    var decoder = Base64Decoder()
     while true {
       try skipBlanks()
       if take("]") { break }
-      if take("=") {
-        padding += 1
-        continue
-      }
-      guard padding == 0, let digit = here.flatMap(Self.base64Digit) else {
+      guard let byte = here, decoder.take(byte) else {
         throw mistake("expected a base64 digit or ']'")
       }
       position += 1
-      bits = bits << 6 | UInt32(digit)
-      count += 1
-      if count % 4 != 1 {
-        bytes.append(UInt8(truncatingIfNeeded: bits >> [0, 0, 4, 2][count % 4]))
-      }
     }
-    guard count % 4 != 1, padding <= 2 else { throw mistake("cut short", at: start) }
+    guard let bytes = decoder.bytes else { throw mistake("cut short", at: start) }
     guard take(">") else { throw mistake("expected '>'") }
     return bytes
   }
@@ -328,17 +316,6 @@ struct OpenStepParser {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
     case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
     case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
-  }
-
-  private static func base64Digit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
-    case UInt8(ascii: "+"): 62
-    case UInt8(ascii: "/"): 63
     default: nil
     }
   }
