@@ -107,7 +107,6 @@ private struct HashBatch: ~Copyable {
   private final class Work: @unchecked Sendable {
     let pieces: [Piece]
     let hashes: UnsafeMutableRawBufferPointer
-    let next = Atomic<Int>(0)
     let failure = Mutex<Errno?>(nil)
 
     init(_ pieces: [Piece], chunkCount: Int) {
@@ -117,18 +116,16 @@ private struct HashBatch: ~Copyable {
 
     deinit { hashes.deallocate() }
 
-    func run() {
+    /// Hashes a piece, unless another has failed.
+    func hash(_ index: Int) {
+      guard failure.withLock({ $0 == nil }) else { return }
       do throws(Errno) {
         var digest: SHA256
         do throws(CryptoError) { digest = try SHA256() } catch { throw Errno.outOfMemory }
         let size = Int(ChunkLayout.chunkSize)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 4096)
         defer { buffer.deallocate() }
-        while true {
-          let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
-          guard index < pieces.count, failure.withLock({ $0 == nil }) else { return }
-          try hash(pieces[index], &digest, buffer)
-        }
+        try hash(pieces[index], &digest, buffer)
       } catch {
         failure.withLock { $0 = error }
       }
@@ -173,7 +170,7 @@ private struct HashBatch: ~Copyable {
       total += count
     }
     let work = Work(pieces, chunkCount: total)
-    Parallel.run(threads: min(DaemonProcess.processorCount, pieces.count)) { work.run() }
+    Workers.share(pieces.count) { work.hash($0) }
     if let failure = work.failure.withLock({ $0 }) { throw failure }
     let size = ChunkTable.hashByteCount
     let results = zip(files, places).map { file, place in
