@@ -33,6 +33,21 @@ public final class BackupDirectory {
     return try BackupDirectory(below, shown: shown)
   }
 
+  /// The backup of a name in a directory of backups; nil if there is none.
+  static func find(
+    _ name: [UInt8], in directory: borrowing Walker, _ shown: String
+  ) throws(BackupError) -> BackupDirectory? {
+    let what = "\(shown)/\(name.printable)"
+    let found: Walker
+    do throws(Errno) {
+      found = try directory.enter(name)
+    } catch {
+      if error == .noEntry { return nil }
+      throw BackupError(what, error)
+    }
+    return try BackupDirectory(found, shown: what)
+  }
+
   /// SQLite reads through it as long as the manifest is open.
   private let manifestFile: Descriptor
 
@@ -77,6 +92,11 @@ public final class BackupDirectory {
       throw BackupError(
         "\(shown): the backup is encrypted, which can't be read here: make one without a password")
     }
+  }
+
+  /// The versions of the apps, as far as the backup says them.
+  var versions: [String: String] {
+    (try? contents(of: BackupPlists.manifestName)).map(BackupPlists.apps) ?? [:]
   }
 
   /// A small file of the backup.

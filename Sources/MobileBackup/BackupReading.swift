@@ -19,7 +19,7 @@ extension BackupDirectory {
 
   /// The apps, in order of their identifiers.
   public func apps() throws(BackupError) -> [App] {
-    let versions = (try? contents(of: BackupPlists.manifestName)).map(BackupPlists.apps) ?? [:]
+    let versions = versions
     var apps: [App] = []
     for domain in try manifest.domains() {
       guard let identifier = Self.identifier(of: domain) else { continue }

@@ -59,7 +59,7 @@ public final class BackupWriter {
   let manifest: Manifest
   let isResumed: Bool
   /// The backup as it was; nil for the first one.
-  let previous: PreviousBackup?
+  let previous: BackupDirectory?
   private let source: BackupSource
   private let lock: Descriptor
   private let progress: Progress
@@ -80,7 +80,7 @@ public final class BackupWriter {
     let destination = try BackupWriter.makeDestination(path)
     lock = try BackupWriter.lockDestination(name, in: destination, shown)
     try BackupWriter.finishExchange(of: name, in: destination, shown)
-    previous = try PreviousBackup(name, in: destination, shown)
+    previous = try BackupDirectory.find(name, in: destination, shown)
     if let left = try BackupWriter.interrupted(name, in: destination, shown) {
       isResumed = true
       staging = left
@@ -240,7 +240,7 @@ public final class BackupWriter {
     else { return nil }
     do throws(Errno) {
       let folder = try staging.enterOrCreate(id.prefix(2), mode: 0o700)
-      let former = try previous.directory.enter(id.prefix(2))
+      let former = try previous.walker.enter(id.prefix(2))
       guard try former.status(of: id).byteCount == entry.byteCount else { return nil }
       try? folder.removeFile(id)
       try former.linkFile(id, to: folder, as: id)
@@ -333,18 +333,18 @@ public final class BackupWriter {
       try manifest.flush()
       for id in try manifest.unseen(in: domain) { try remove(id) }
     }
-    for (identifier, version) in previous.apps
+    for (identifier, version) in previous.versions
     where !mine.contains(BackupEntry.domain(of: identifier)) {
       apps.append(BackedUpApp(identifier: identifier, version: version))
     }
   }
 
   private func keep(
-    _ entry: BackupEntry, _ id: [UInt8], from previous: PreviousBackup
+    _ entry: BackupEntry, _ id: [UInt8], from previous: BackupDirectory
   ) throws(BackupError) {
     if hasBlob(id, entry.byteCount) { return }
     try saying("keeping \(entry.path.printable) of \(entry.domain)") { () throws(Errno) in
-      let former = try previous.directory.enter(id.prefix(2))
+      let former = try previous.walker.enter(id.prefix(2))
       let folder = try staging.enterOrCreate(id.prefix(2), mode: 0o700)
       do throws(Errno) {
         try former.linkFile(id, to: folder, as: id)
@@ -368,31 +368,6 @@ public final class BackupWriter {
       try staging.replaceFile(BackupPlists.manifestName.utf8, contents: manifest, mode: 0o600)
       try staging.replaceFile(BackupPlists.statusName.utf8, contents: status, mode: 0o600)
     }
-  }
-}
-
-/// The backup that a new one takes over from.
-final class PreviousBackup {
-  let directory: Walker
-  let manifest: Manifest
-  let apps: [String: String]
-
-  /// Opens it; nil if there is none.
-  init?(
-    _ name: [UInt8], in destination: borrowing Walker, _ shown: String
-  ) throws(BackupError) {
-    let what = "\(shown)/\(name.printable)"
-    do throws(Errno) {
-      directory = try destination.enter(name)
-    } catch {
-      if error == .noEntry { return nil }
-      throw BackupError(what, error)
-    }
-    let path = "/proc/self/fd/\(directory.descriptor.rawValue)/\(Manifest.name)"
-    manifest = try Manifest(path: path, .readingUntrusted, shown: "\(what)/\(Manifest.name)")
-    let list = try? directory.openRegularFile(BackupPlists.manifestName.utf8)
-      .readToEnd(atMost: 16 << 20)
-    apps = list.map(BackupPlists.apps) ?? [:]
   }
 }
 

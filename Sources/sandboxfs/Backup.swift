@@ -97,7 +97,9 @@ private func make(
   }
   let source = BackupSource(
     device: try store.deviceIdentifier(), hostName: hostName(), programVersion: programVersion)
-  let total = try subjects.reduce(Int64(0)) { try $0 + $1.selection().byteCount }
+  let total =
+    ProgressBar.isWatched
+    ? try subjects.reduce(Int64(0)) { try $0 + $1.selection().byteCount } : 0
   let bar = ProgressBar("saving")
   defer { bar.finish() }
   // What an app has mapped is in the kernel's memory only, until it is written.

@@ -127,7 +127,9 @@ let backupVerifySubcommand = Subcommand(
     exitStatuses: wholeStatuses)
 ) { arguments in
   let backup = try BackupDirectory.open(arguments.positionals[0])
-  let total = try backup.apps().reduce(Int64(0)) { $0.addingReportingOverflow($1.byteCount).0 }
+  let total =
+    ProgressBar.isWatched
+    ? try backup.apps().reduce(Int64(0)) { $0.addingReportingOverflow($1.byteCount).0 } : 0
   let bar = ProgressBar("reading")
   var count = 0
   let damages = try backup.verify { files, bytes in

@@ -9,7 +9,7 @@ internal import Store
 func withProgress<Result>(
   _ word: String, _ body: (SealProgress?) throws -> Result
 ) rethrows -> Result {
-  guard StandardStream.error.isTerminal else { return try body(nil) }
+  guard ProgressBar.isWatched else { return try body(nil) }
   let bar = ProgressBar(word)
   defer { bar.finish() }
   return try body { done, all in bar.show(done, of: all) }
@@ -18,7 +18,8 @@ func withProgress<Result>(
 /// A bar of progress on standard error; used by one thread.
 final class ProgressBar {
   private let word: String
-  private let isWatched = StandardStream.error.isTerminal
+  /// Whether there is anybody to show it to; if not, nobody need find out how much there is to do.
+  static let isWatched = StandardStream.error.isTerminal
   private let start = WallTime.now
   private var lastTenth: Int64 = -1
   private var isDrawn = false
@@ -31,7 +32,7 @@ final class ProgressBar {
   ///
   /// Drawn at most ten times a second, from the first second on.
   func show(_ done: Int64, of all: Int64, files: Int? = nil) {
-    guard isWatched, all > 0 else { return }
+    guard Self.isWatched, all > 0 else { return }
     let now = WallTime.now
     let tenths =
       (now.seconds - start.seconds) * 10 + (now.nanoseconds - start.nanoseconds) / 100_000_000

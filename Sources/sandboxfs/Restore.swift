@@ -58,7 +58,9 @@ let restoreSubcommand = Subcommand(
   options.replaces = arguments.has(replace)
   options.paths = paths
   let app = options.sourceIdentifier
-  let total = try backup.apps().first { $0.identifier == app }?.byteCount ?? 0
+  let total =
+    ProgressBar.isWatched
+    ? try backup.apps().first { $0.identifier == app }?.byteCount ?? 0 : 0
   let bar = ProgressBar("restoring")
   let restore = Restore(from: backup, policy: policy, options) { files, bytes in
     bar.show(bytes, of: total, files: files)
