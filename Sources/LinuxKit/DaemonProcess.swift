@@ -29,9 +29,6 @@ public enum DaemonProcess {
   /// The number of this process.
   public static var number: CInt { getpid() }
 
-  /// How many processors may run this process's threads.
-  public static var processorCount: Int { max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))) }
-
   /// Says one line on standard error, which may be nowhere.
   public static func complain(_ line: String) {
     try? StandardStream.error.write(Array(line.utf8) + [UInt8(ascii: "\n")])

@@ -116,6 +116,11 @@ extension Container {
     return "\(identifier) was modified since it was installed: \(reason)"
   }
 
+  /// What the seal must be worth for the app to be launched: by the record or by the host.
+  public func requirement() throws(StoreError) -> SealRequirement {
+    max(record.requirement, try store.requirement())
+  }
+
   /// Throws, in one line, why the app can't be launched as it is.
   ///
   /// Looks at the state and the executable, and so takes as long for a large bundle as for a small
@@ -126,7 +131,7 @@ extension Container {
     if let complaint = complaint(about: status) {
       throw StoreError(.failed, "\(complaint); install it again")
     }
-    let requirement = max(record.requirement, try Settings(store.location).requirement)
+    let requirement = try requirement()
     guard requirement.accepts(status.state) else {
       throw StoreError(
         .failed,

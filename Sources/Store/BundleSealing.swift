@@ -2,6 +2,7 @@
 //
 // All that a seal consists of is made whole beside `_CodeSignature` and exchanged with it in one
 // step, so that at no time a seal is there without its signature or with that of another.
+internal import Containers
 internal import Crypto
 public import LinuxKit
 internal import Paths
@@ -71,6 +72,7 @@ public enum BundleSealing {
       place = .top
       inventory = try BundleInventory(of: bundle, called: name, at: place) { _ in false }
     }
+    try refuseBrokenBundles(in: inventory, of: bundle, called: name, at: place)
     let entries = try sealable(inventory, of: bundle, called: name, at: place, progress)
     let resources = try resources(over: entries, called: name)
     guard let bytes = resources.propertyList.xml else {
@@ -143,6 +145,27 @@ public enum BundleSealing {
         content: .file(sha1: digests.sha1, sha256: digests.sha256))
     }
     return files + links
+  }
+
+  /// Refuses to vouch for a bundle in the bundle that is not what its own seal says.
+  private static func refuseBrokenBundles(
+    in inventory: BundleInventory, of bundle: borrowing Walker, called name: [UInt8],
+    at place: SealPlace
+  ) throws(StoreError) {
+    for inner in NestedBundle.places(in: inventory.items.map(\.entry.path)) {
+      let way = place.prefix + inner
+      let shown = name + [UInt8(ascii: "/")] + way
+      let directory = try saying(shown.printable) { () throws(Errno) in
+        try bundle.enter(path: way.split(separator: UInt8(ascii: "/")).map(Array.init))
+      }
+      let verdict = try BundleVerdict(of: directory, called: shown, trust: Trust())
+      guard verdict.state != .modified else {
+        throw StoreError(
+          .failed,
+          "\(shown.printable) was modified since it was sealed: \(verdict.difference); seal it "
+            + "before the bundle that it is in")
+      }
+    }
   }
 
   private static func isInSealDirectory(_ path: [UInt8]) -> Bool {

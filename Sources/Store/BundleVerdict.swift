@@ -102,6 +102,16 @@ public struct BundleVerdict: Sendable {
     return nil
   }
 
+  /// How a modified bundle differs from what was sealed, in the middle of a line.
+  var difference: String {
+    let differences =
+      inspection.changed.map { "\($0.printable) has changed" }
+      + inspection.missing.map { "\($0.printable) is missing" }
+      + inspection.added.map { "\($0.printable) was added" }
+    let first = differences.first ?? reasons.first ?? "it can't be told how"
+    return differences.count > 1 ? "\(first), and \(differences.count - 1) more" : first
+  }
+
   private mutating func addNotes(_ isMachO: Bool) {
     let executable = inspection.executable?.printable ?? ""
     if isMachO {

@@ -75,7 +75,7 @@ extension Store {
     let present = try containerIfPresent(information.identifier)
     let requirement = options.requirement ?? present?.record.requirement ?? .adHoc
     let seal = try judgeSeal(
-      of: bundle, called: name, requiring: max(requirement, try Settings(location).requirement))
+      of: bundle, called: name, requiring: max(requirement, try self.requirement()))
     warnings += seal.warnings
     let lock = try present?.lockAgainstMounting()
     let owner = try owner(of: information.identifier, present, options, staged)

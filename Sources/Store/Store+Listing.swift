@@ -1,5 +1,5 @@
 // What is installed.
-internal import Containers
+public import Containers
 internal import LinuxKit
 public import Paths
 
@@ -13,6 +13,8 @@ public struct ListedContainer: Equatable, Sendable {
   public var version: String
   /// What the seal says, in the record's words; `broken` if the record can't be read.
   public var state: String
+  /// What its record requires of the seal, whatever the host does; nil if that can't be read.
+  public var requirement: SealRequirement?
   /// Whether a daemon serves it now.
   public var isMounted: Bool
   /// Why the record can't be read; nil if it can.
@@ -41,11 +43,11 @@ extension Store {
       return ListedContainer(
         identifier: identifier, name: container.record.displayName,
         version: container.record.version, state: container.sealStatus().state.rawValue,
-        isMounted: container.isMounted, problem: nil)
+        requirement: container.record.requirement, isMounted: container.isMounted, problem: nil)
     } catch {
       return ListedContainer(
         identifier: identifier, name: identifier.description, version: "", state: "broken",
-        isMounted: false, problem: error.message)
+        requirement: nil, isMounted: false, problem: error.message)
     }
   }
 }

@@ -1,5 +1,5 @@
 // What is asked of a bundle's seal when it is installed; what has none is sealed.
-internal import Containers
+public import Containers
 internal import LinuxKit
 internal import Paths
 
@@ -12,6 +12,11 @@ struct InstalledSeal {
 }
 
 extension Store {
+  /// What this host requires of every seal.
+  public func requirement() throws(StoreError) -> SealRequirement {
+    try Settings(location).requirement
+  }
+
   /// Reads a staged bundle, and seals it if nobody has.
   ///
   /// Throws if it was modified since it was sealed, or if its seal is not worth what is required.
@@ -55,16 +60,9 @@ extension Store {
   }
 
   private static func refusal(of verdict: BundleVerdict, called name: [UInt8]) -> StoreError {
-    let inspection = verdict.inspection
-    let differences =
-      inspection.changed.map { "\($0.printable) has changed" }
-      + inspection.missing.map { "\($0.printable) is missing" }
-      + inspection.added.map { "\($0.printable) was added" }
-    let first = differences.first ?? verdict.reasons.first ?? "it can't be told how"
-    let rest = differences.count > 1 ? ", and \(differences.count - 1) more" : ""
-    return StoreError(
+    StoreError(
       .failed,
-      "\(name.printable) was modified since it was sealed: \(first)\(rest); 'sandboxfs verify' "
-        + "lists all, and 'sandboxfs seal' seals it as it is")
+      "\(name.printable) was modified since it was sealed: \(verdict.difference); 'sandboxfs "
+        + "verify' lists all, and 'sandboxfs seal' seals it as it is")
   }
 }

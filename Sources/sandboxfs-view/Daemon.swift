@@ -43,7 +43,7 @@ final class Daemon {
     // The kernel wakes idle threads in turn, so that each further one makes every request meet a
     // colder one: with four on two processors a request took half as long again as with two or
     // three. One more than there are processors, since some wait for the disk.
-    loopThreads = UInt32(min(max(2, DaemonProcess.processorCount) + 1, 16))
+    loopThreads = UInt32(min(max(2, Workers.processorCount) + 1, 16))
   }
 
   /// Says that the view is there, and has it served until the kernel ends the connection.

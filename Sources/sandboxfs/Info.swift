@@ -15,7 +15,7 @@ let infoSubcommand = Subcommand(
     positionals: [Positional("APP", .app)], options: [json], exitStatuses: plainStatuses)
 ) { arguments in
   let container = try container(arguments.positionals[0], arguments)
-  let facts = facts(about: container)
+  let facts = try facts(about: container)
   if arguments.has(json) {
     try Output.write(JSON.object(facts.map { ($0.key, $0.value) }).document)
   } else {
@@ -46,10 +46,11 @@ private struct Fact {
   }
 }
 
-private func facts(about container: Container) -> [Fact] {
+private func facts(about container: Container) throws(StoreError) -> [Fact] {
   let record = container.record
   let isMounted = container.isMounted
   let seal = container.sealStatus()
+  let requirement = try container.requirement()
   return [
     Fact("Identifier", "identifier", "\(record.identifier)"),
     Fact("Name", "name", record.displayName),
@@ -59,6 +60,9 @@ private func facts(about container: Container) -> [Fact] {
     Fact(
       "Seal", "state", shown: seal.state.rawValue + (seal.reason.map { ": \($0)" } ?? ""),
       .string(seal.state.rawValue)),
+    Fact(
+      "Required", "require", shown: shown(requirement, for: seal.state),
+      .string(requirement.rawValue)),
     Fact("Profile", "profile", record.profileName),
     Fact(
       "Owner", "uid", shown: "uid \(record.ownerUID), gid \(record.ownerGID)",
@@ -68,6 +72,14 @@ private func facts(about container: Container) -> [Fact] {
     Fact("Mounted", "mounted", shown: isMounted ? "yes" : "no", .boolean(isMounted)),
     Fact("Container", "path", container.path.printable),
   ]
+}
+
+/// What is required of a seal, and whether this one is good enough.
+private func shown(
+  _ requirement: SealRequirement, for state: ContainerRecord.SealState
+) -> String {
+  if state == .dataOnly || requirement.accepts(state) { return requirement.rawValue }
+  return "\(requirement.rawValue), so it is not launched"
 }
 
 private func time(_ label: String, _ key: String, _ seconds: Int64) -> Fact {

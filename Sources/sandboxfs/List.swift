@@ -1,6 +1,7 @@
 // `sandboxfs list`.
 
 internal import Arguments
+internal import Containers
 internal import Launch
 internal import LinuxKit
 internal import Store
@@ -15,9 +16,11 @@ let listSubcommand = Subcommand(
     options: [json, quiet], exitStatuses: plainStatuses)
 ) { arguments in
   Launch.sweep(environment: callersEnvironment())
-  let containers = try storeIfPresent(arguments)?.list() ?? []
+  let store = try storeIfPresent(arguments)
+  let containers = try store?.list() ?? []
   if arguments.has(json) {
-    try Output.write(JSON.array(containers.map(object)).document)
+    let least = try store?.requirement() ?? .any
+    try Output.write(JSON.array(containers.map { object($0, least) }).document)
   } else if arguments.has(quiet) {
     try Output.write(containers.map { "\($0.identifier)\n" }.joined())
   } else if containers.isEmpty {
@@ -41,10 +44,12 @@ private func table(_ containers: [ListedContainer]) -> Table {
   return table
 }
 
-private func object(_ container: ListedContainer) -> JSON {
-  .object([
+private func object(_ container: ListedContainer, _ least: SealRequirement) -> JSON {
+  let required = container.requirement.map { max($0, least).rawValue }
+  return .object([
     ("identifier", .string("\(container.identifier)")), ("name", .string(container.name)),
     ("version", .string(container.version)), ("state", .string(container.state)),
+    ("require", JSON.text(required)),
     ("mounted", .boolean(container.isMounted)),
   ])
 }
