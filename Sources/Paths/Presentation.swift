@@ -12,6 +12,25 @@ public enum Presentation {
     return text
   }
 
+  /// The name of which `escaped` made a text.
+  public static func bytes(ofEscaped text: some Sequence<UInt8>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var rest = text.makeIterator()
+    while let byte = rest.next() {
+      guard byte == UInt8(ascii: "\\"), let next = rest.next() else {
+        bytes.append(byte)
+        continue
+      }
+      guard next != UInt8(ascii: "\\") else {
+        bytes.append(next)
+        continue
+      }
+      let digits = [next, rest.next() ?? 0, rest.next() ?? 0]
+      bytes.append(digits.reduce(0) { $0 << 3 | ($1 & 7) })
+    }
+    return bytes
+  }
+
   /// The name as one word: in double quotes if it has blanks, quotes or a `#`, or is empty.
   ///
   /// A profile reads it back as the same bytes, wildcards aside.

@@ -45,6 +45,7 @@ struct SealedBundle {
       SealFindings(
         bundleName: bundleName, directory: directory, entryCount: table?.entryCount ?? 1,
         isModified: isModified || table == nil))
+    takeOver()
   }
 
   private static func table(
@@ -193,8 +194,10 @@ extension SealedBundle {
     isModified && findings._withUnsafeGuaranteedRef { $0.isBroken(index) }
   }
 
-  /// Goes on with what another process has found.
-  func takeOver() { findings.takeUnretainedValue().takeOver() }
+  /// Goes on with what was found before: by an earlier daemon, or by the process that served.
+  func takeOver() {
+    findings.takeUnretainedValue().takeOver { table?.find(path: $0, in: bytes.span) }
+  }
 
   /// Notes that what is in the store in the place of an entry is not what was sealed.
   @inline(never)
@@ -219,7 +222,7 @@ extension SealedBundle {
 /// What was found to differ from a table, in memory and in the file that outlives the daemon.
 final class SealFindings: Sendable {
   /// How something differs.
-  enum Finding: String {
+  enum Finding: String, CaseIterable {
     case changed
     case missing
     case added
@@ -242,8 +245,7 @@ final class SealFindings: Sendable {
   init(bundleName: [UInt8], directory: CInt, entryCount: Int, isModified: Bool) {
     self.bundleName = bundleName
     self.directory = directory
-    let wasFound = directory >= 0 && FileIO.exists(ContainerLayout.modified, in: directory)
-    modified = Atomic(isModified || wasFound)
+    modified = Atomic(isModified)
     state = Mutex(State(broken: [Bool](repeating: false, count: entryCount)))
   }
 
@@ -252,10 +254,28 @@ final class SealFindings: Sendable {
 
   func isBroken(_ index: UInt32) -> Bool { state.withLock { $0.broken[Int(index)] } }
 
-  /// Goes on with what another process has found: that is in the file, but for which entries.
-  func takeOver() {
-    let wasFound = directory >= 0 && FileIO.exists(ContainerLayout.modified, in: directory)
-    if wasFound { modified.store(true, ordering: .releasing) }
+  /// Goes on with what is in the file; `entry` is the one that a path names.
+  func takeOver(_ entry: ([UInt8]) -> Int?) {
+    guard directory >= 0, FileIO.exists(ContainerLayout.modified, in: directory) else { return }
+    modified.store(true, ordering: .releasing)
+    let text = try? FileIO.open(ContainerLayout.modified, in: directory).readToEnd(atMost: 1 << 20)
+    for line in (text ?? []).split(separator: UInt8(ascii: "\n")) { takeOver(line, entry) }
+  }
+
+  private func takeOver(_ line: ArraySlice<UInt8>, _ entry: ([UInt8]) -> Int?) {
+    let finding = Finding.allCases.first { line.reversed().starts(with: $0.words.utf8.reversed()) }
+    guard let finding else { return }
+    let whole = Presentation.bytes(ofEscaped: line.dropLast(finding.words.utf8.count + 1))
+    guard whole.starts(with: bundleName) else { return }
+    let path = Array(whole.dropFirst(bundleName.count + 1))
+    state.withLock { state in
+      state.written += 1
+      if finding == .added {
+        state.added.append(path)
+      } else if let index = entry(path) {
+        state.broken[index] = true
+      }
+    }
   }
 
   func note(_ index: UInt32, _ finding: Finding, _ path: () -> [UInt8]) {

@@ -26,5 +26,6 @@ import Testing
     ])
   func prints(_ row: Row) {
     #expect(row.bytes.printable == row.want)
+    #expect(Presentation.bytes(ofEscaped: row.want.utf8) == row.bytes)
   }
 }
