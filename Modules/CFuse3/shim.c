@@ -92,6 +92,8 @@ static __thread struct cfuse_thread *self;
 static __thread struct cfuse_context *home;
 // How far another process had come with the request of this thread.
 static __thread uint32_t repeated;
+// How many of its records in the audit log this run has not come to yet.
+static __thread uint32_t audited;
 static pthread_key_t leaving_key;
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
 static int notes_crashes;
@@ -179,6 +181,12 @@ static struct cfuse_record nowhere = {.descriptor = -1};
 struct cfuse_record *cfuse_current(void) { return self ? &self->record : &nowhere; }
 
 uint32_t cfuse_repeated(void) { return repeated; }
+
+int cfuse_was_audited(void) {
+  if (__builtin_expect(audited == 0, 1)) return 0;
+  audited--;
+  return 1;
+}
 
 static struct cfuse_trail *trail_of(struct cfuse_journal *journal, uint32_t place) {
   return &journal->trails[place];
@@ -349,6 +357,7 @@ static __attribute__((noinline)) int claim(struct cfuse_context *context, int de
     // Whoever dies between these two leaves two records, which say the same.
     __atomic_store_n(&left->state, CFUSE_IDLE, __ATOMIC_RELEASE);
     repeated = state;
+    audited = record->audited & 0xFF;
     break;
   }
   if (record->unique != unique || record->crashes < CFUSE_CRASHES) return 1;
@@ -365,6 +374,7 @@ static inline int note_request(struct cfuse_context *context, int device, const 
   struct cfuse_record *record = &self->record;
   struct cfuse_trail *trail = own_trail();
   repeated = CFUSE_IDLE;
+  audited = 0;
   trail->count = 0;
   trail->done = 0;
   if (__builtin_expect((header->unique & RESENT) != 0, 0) && header->opcode != OPCODE_INTERRUPT) {
@@ -375,8 +385,7 @@ static inline int note_request(struct cfuse_context *context, int device, const 
   record->unique = header->unique & ~RESENT;
   record->opcode = header->opcode;
   record->crashes = 0;
-  record->notes = 0;
-  record->audit_number = 0;
+  record->audited = 0;
   if (__builtin_expect(is_forget(header->opcode), 0)) note_forget(header, count);
   __atomic_store_n(&record->state, CFUSE_READ, __ATOMIC_RELEASE);
   return 1;

@@ -115,9 +115,27 @@ public struct RequestRecord {
     (raw.pointee.device, raw.pointee.inode, raw.pointee.birth_nanoseconds)
   }
 
-  /// Which record of the audit log is this request's, if it is in the log; 0 if none is.
-  public var auditNumber: UInt64 {
-    get { raw.pointee.audit_number }
-    nonmutating set { raw.pointee.audit_number = newValue }
+  // MARK: Its records in the audit log
+
+  /// A record of this request is about to have a number in the audit log.
+  ///
+  /// Before it has.
+  public func willAudit(_ number: UInt64) {
+    raw.pointee.audited = number << 8 | min(auditedCount(below: .max), 255)
   }
+
+  /// Forgets a record that the log did not get, the last of whose is `total`.
+  ///
+  /// Before the log gets another one.
+  public func settleAudit(_ total: UInt64) {
+    raw.pointee.audited = min(auditedCount(below: total), 255)
+  }
+
+  private func auditedCount(below total: UInt64) -> UInt64 {
+    let number = raw.pointee.audited >> 8
+    return (raw.pointee.audited & 0xFF) + (number != 0 && number <= total ? 1 : 0)
+  }
+
+  /// Whether what this thread's request is about to note was noted by an earlier run of it.
+  public static func wasAudited() -> Bool { cfuse_was_audited() != 0 }
 }

@@ -86,4 +86,6 @@ public enum Flags {
   public static var readFile: CInt { O_RDONLY | O_NOFOLLOW | O_NONBLOCK }
   /// A file that only grows, made if it is not there; what is no file is not waited for.
   public static var logFile: CInt { O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK }
+  /// A file that is there, for reading and for changing.
+  public static var changedFile: CInt { O_RDWR | O_NOFOLLOW | O_NONBLOCK }
 }

@@ -1,4 +1,5 @@
-// All that the kernel can name, in one run of memory: nodes, their names, open files.
+// All that the kernel can name, in one run of memory: nodes, their names, open files; and what has
+// yet to be logged.
 //
 // Where a supervisor watches over the view, the memory outlives the process that serves: another
 // goes on with what that one left. So there is nothing but plain structs, and a link is an index.
@@ -28,7 +29,7 @@ struct Arena {
     var supervisor: Int32
   }
 
-  static let layoutVersion: UInt32 = 2
+  static let layoutVersion: UInt32 = 3
   private static let headerByteCount = 4096
   private static let journalByteCount = (RequestJournal.byteCount + 4095) & ~4095
   private static let nodeCapacity: UInt32 = 1 << 24
@@ -38,6 +39,7 @@ struct Arena {
   let header: UnsafeMutablePointer<Header>
   let lock: PlainLock
   let journal: RequestJournal
+  let audit: AuditRing
   let nodes: Slab
   let names: NameCells
   let handles: Slab
@@ -53,7 +55,8 @@ struct Arena {
     let cellBytes = Slab.byteCount(stride: cellStride, capacity: Arena.cellCapacity)
     let handleBytes = Slab.byteCount(stride: handleStride, capacity: Arena.handleCapacity)
     let byteCount =
-      Arena.headerByteCount + Arena.journalByteCount + nodeBytes + cellBytes + handleBytes
+      Arena.headerByteCount + Arena.journalByteCount + AuditRing.byteCount + nodeBytes + cellBytes
+      + handleBytes
     let mapping = isShared ? try Mapping(sharing: byteCount) : try Mapping(reserving: byteCount)
     header = mapping.start.bindMemory(to: Header.self, capacity: 1)
     header.pointee.layoutVersion = Arena.layoutVersion
@@ -65,6 +68,8 @@ struct Arena {
     var start = mapping.start + Arena.headerByteCount
     journal = RequestJournal(at: start)
     start += Arena.journalByteCount
+    audit = AuditRing(at: start)
+    start += AuditRing.byteCount
     nodes = Slab(
       at: start, stride: nodeStride, capacity: Arena.nodeCapacity, chunkCount: records,
       isShared: isShared)

@@ -69,8 +69,13 @@ public struct AuditDigest: Sendable {
     return lines + counts(since: milliseconds - Self.countMilliseconds)
   }
 
-  /// What was counted and is in no line yet.
+  /// What was counted and is in no line yet, as lines.
   public mutating func rest() -> [Line] { counts(since: .max) }
+
+  /// The same, which goes on waiting.
+  public var waiting: [Line] {
+    shares.filter { $0.value.more > 0 }.map { .more($0.key, $0.value.more) }
+  }
 
   private mutating func counts(since limit: Int64) -> [Line] {
     var lines: [Line] = []

@@ -111,6 +111,8 @@ extension ViewFileSystem {
   }
 
   private func log(_ code: CInt, _ rule: RuleID, _ ruling: Ruling, _ inquiry: Inquiry) {
+    // Of a request that comes again the first run has noted it.
+    if RequestRecord.wasAudited() { return }
     guard let scratch = try? ThreadScratch.current() else { return }
     let command = scratch.name(ScratchName.command)
     let caller = processOfThread(inquiry.request.pid, nameInto: command)
@@ -123,11 +125,10 @@ extension ViewFileSystem {
     audit.add(
       AuditRecord(
         seconds: now.seconds, nanoseconds: now.nanoseconds, process: caller.process,
-        uid: inquiry.request.uid, operation: inquiry.operation, code: code, rule: rule,
-        generation: ruling.generation, policy: ruling.number,
-        commandCount: UInt16(caller.nameCount), pathCount: UInt16(path.count),
-        secondPathCount: UInt16(second.count)),
-      command: command, path: path.start, secondPath: second.start)
+        uid: inquiry.request.uid, operation: UInt32(inquiry.operation.rawValue), code: code,
+        rule: rule, policy: ruling.number, commandCount: UInt16(caller.nameCount),
+        pathCount: UInt16(path.count), secondPathCount: UInt16(second.count)),
+      rule: ruling.describe(rule), command: command, path: path.start, secondPath: second.start)
   }
 }
 

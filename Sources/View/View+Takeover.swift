@@ -14,7 +14,9 @@ extension ViewFileSystem {
   /// does not serve yet. Throws where nothing can be trusted.
   public func takeOver(keeping own: [CInt], _ session: Session) throws(DamagedState) {
     let unused = try nodes.recover(handles)
+    try audit.recover()
     journal.takeOver()
+    journal.forEachLeft { $0.settleAudit(audit.total) }
     session.finishForgetting()
     releaseRecords()
     do throws(Errno) {

@@ -59,7 +59,7 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
       descriptorLimit: descriptorLimit)
     if sealedBundle != nil { nodes.sealBundle() }
     handles = HandleTable(arena)
-    audit = try AuditRing()
+    audit = arena.audit
     self.backing = backing
     super.init()
   }

@@ -2,6 +2,7 @@
 // of each kind.
 import Containers
 import LinuxKit
+import View
 
 /// Appends to `log` in the container's directory; a full one becomes `log.1`.
 final class AuditLogFile: Sendable {
@@ -18,16 +19,39 @@ final class AuditLogFile: Sendable {
   }
 
   /// Appends whole lines, all of them or none.
-  func append(_ lines: [UInt8]) throws(Errno) {
+  ///
+  /// `begin` hears before where they come.
+  func append(
+    _ lines: [UInt8], begin: (AuditRing.Append) -> Void = { _ in }
+  ) throws(Errno) {
     let file = try open(ContainerLayout.log)
-    let size = try InodeStatus.of(file.rawValue).size
-    guard size + Int64(lines.count) > AuditLogFile.byteLimit else {
-      return try write(lines, to: file, behind: size)
+    let status = try InodeStatus.of(file.rawValue)
+    guard status.size + Int64(lines.count) > AuditLogFile.byteLimit else {
+      begin(AuditRing.Append(inode: status.inode, size: status.size, byteCount: lines.count))
+      return try write(lines, to: file, behind: status.size)
     }
     try Names.rename(
       ContainerLayout.log, in: container.rawValue, to: ContainerLayout.olderLog,
       in: container.rawValue, flags: 0)
-    try write(lines, to: open(ContainerLayout.log), behind: 0)
+    let next = try open(ContainerLayout.log)
+    let inode = try InodeStatus.of(next.rawValue).inode
+    begin(AuditRing.Append(inode: inode, size: 0, byteCount: lines.count))
+    try write(lines, to: next, behind: 0)
+  }
+
+  /// Whether lines are there that a process was appending when it died.
+  ///
+  /// A part of them is taken away.
+  func hasAppended(_ append: AuditRing.Append) throws(Errno) -> Bool {
+    guard append.step == .begun else { return append.step == .done }
+    let file = try open(ContainerLayout.log)
+    let status = try InodeStatus.of(file.rawValue)
+    guard status.inode == append.inode, status.size > append.size else {
+      return append.byteCount == 0
+    }
+    if status.size >= append.size + append.byteCount { return true }
+    try Attributes.setSizeOfOpen(file.rawValue, append.size)
+    return false
   }
 
   /// Appends to the first lines of kinds, which are few.
@@ -37,17 +61,24 @@ final class AuditLogFile: Sendable {
   }
 
   /// The kinds whose first lines are kept already.
+  ///
+  /// A line that was cut off when a process died is taken away.
   func kindsWithFirst() throws(Errno) -> [AuditedKind] {
     let file: Descriptor
     do throws(Errno) {
-      file = try container.open(ContainerLayout.firstLog, Flags.readFile)
+      file = try container.open(ContainerLayout.firstLog, Flags.changedFile)
     } catch {
       if error == .noEntry { return [] }
       throw error
     }
     try check(file)
     let text = try file.readToEnd(atMost: AuditLogFile.firstByteLimit)
-    return text.split(separator: UInt8(ascii: "\n")).compactMap { line in
+    let newline = UInt8(ascii: "\n")
+    let whole = text.lastIndex(of: newline).map { text[...$0] } ?? []
+    if whole.count < text.count {
+      try Attributes.setSizeOfOpen(file.rawValue, Int64(whole.count))
+    }
+    return whole.split(separator: newline).compactMap { line in
       guard case .request(let request) = AuditEntry(line: Array(line)) else { return nil }
       return request.kind
     }

@@ -20,6 +20,8 @@ final class AuditWriter: Sendable {
     var kindsWithFirst: Set<AuditedKind> = []
     /// How many requests are in lines that could not be written: the next batch tells.
     var unwritten = 0
+    /// Lines that another process has left to be written.
+    var inherited: [UInt8] = []
   }
 
   private let ring: AuditRing
@@ -46,7 +48,7 @@ final class AuditWriter: Sendable {
   func start() throws(Errno) {
     try DaemonProcess.startThread {
       while true {
-        if !self.isWaiting { self.ring.wait() }
+        if !self.isWaiting && self.ring.isEmpty { self.ring.wait() }
         // More are likely to follow, and repeats become one line.
         Pause.microseconds(AuditWriter.batchMicroseconds)
         self.state.withLock { self.writeBatch(&$0) }
@@ -54,11 +56,23 @@ final class AuditWriter: Sendable {
     }
   }
 
+  /// Goes on where a process has died: what it had counted is written, and nothing twice.
+  ///
+  /// Before `start`. Throws what looking at the logs throws.
+  func takeOver() throws(Errno) {
+    ring.resume(isAppended: try log.hasAppended(ring.interruptedAppend))
+    let kinds = try log.kindsWithFirst()
+    state.withLock { state in
+      state.inherited = ring.keptText
+      state.kindsWithFirst = Set(kinds)
+    }
+  }
+
   /// Writes all that there is, when the daemon ends.
   func finish() {
     state.withLock { state in
-      writeBatch(&state)
-      write(state.digest.rest(), &state)
+      while !ring.isEmpty { writeBatch(&state) }
+      ring.takeAll { _ in write(state.digest.rest(), &state) }
       send(state.journal.rest())
     }
   }
@@ -74,32 +88,69 @@ final class AuditWriter: Sendable {
   }
 
   private var isWaiting: Bool {
-    state.withLock { $0.digest.isWaiting || $0.journal.isWaiting }
+    state.withLock { $0.digest.isWaiting || $0.journal.isWaiting || !$0.inherited.isEmpty }
   }
 
   private func writeBatch(_ state: inout State) {
-    var batch = ring.takeAll()
-    batch.lost += state.unwritten
-    state.unwritten = 0
+    var records: [AuditRing.Taken] = []
     let now = monotonicMilliseconds()
-    write(state.digest.lines(for: batch, at: now) { AuditEntry($0).line.count + 1 }, &state)
-    send(state.journal.messages(for: batch.records, at: now))
+    ring.takeAll { batch in
+      records = batch.records
+      let lost = batch.lost + state.unwritten
+      state.unwritten = 0
+      let lines = state.digest.lines(for: (records, lost), at: now) {
+        AuditEntry($0).line.count + 1
+      }
+      write(lines, &state)
+    }
+    send(state.journal.messages(for: records, at: now))
   }
 
   // MARK: The container's log
 
+  /// Writes lines that stand for what was taken from the ring.
   private func write(_ lines: [AuditDigest.Line], _ state: inout State) {
-    guard !lines.isEmpty else { return }
     let now = String(decoding: WallTime.now.formatted, as: UTF8.self)
     let entries = lines.map { AuditEntry($0, now: now) }
+    let text = state.inherited + text(entries)
+    let waiting = keptText(state, at: now)
+    // First: what is there twice does no harm, and what is there never is lost.
+    keepFirst(entries, &state)
     do throws(Errno) {
-      try log.append(text(entries))
+      if text.isEmpty {
+        ring.willAppend(AuditRing.Append(inode: 0, size: 0, byteCount: 0), keeping: waiting)
+      } else {
+        try log.append(text) { ring.willAppend($0, keeping: waiting) }
+      }
+      state.inherited = []
     } catch {
       if error != .noSpace, error != .quotaExceeded { complain(error) }
-      state.unwritten += lines.reduce(0) { $0 + $1.count }
-      return
+      state.unwritten += lines.reduce(0) { $0 + $1.count } + inheritedCount(state)
+      state.inherited = []
+      ring.willAppend(
+        AuditRing.Append(inode: 0, size: 0, byteCount: 0), keeping: keptText(state, at: now))
     }
-    keepFirst(entries, &state)
+    ring.didAppend()
+  }
+
+  private func inheritedCount(_ state: State) -> Int {
+    state.inherited.split(separator: UInt8(ascii: "\n")).reduce(0) { total, line in
+      switch AuditEntry(line: Array(line)) {
+      case .more(_, _, let count), .lost(_, let count): total + count
+      case .request, .event, nil: total
+      }
+    }
+  }
+
+  /// What is counted and in no line yet, as whoever takes over is to write it.
+  private func keptText(_ state: State, at now: String) -> [UInt8] {
+    let counts = state.digest.waiting
+    let lost = [AuditDigest.Line.lost(state.unwritten)].filter { $0.count > 0 }
+    let whole = text((counts + lost).map { AuditEntry($0, now: now) })
+    // Kinds without end are told apart no more.
+    guard whole.count > AuditRing.textByteCount / 2 else { return whole }
+    let total = counts.reduce(state.unwritten) { $0 + $1.count }
+    return text([AuditEntry(.lost(total), now: now)])
   }
 
   private func keepFirst(_ entries: [AuditEntry], _ state: inout State) {

@@ -78,6 +78,7 @@ final class Daemon {
   /// Serves until the kernel ends the connection.
   private func serve() {
     do throws(Errno) {
+      if fileSystem.supervision.restarts > 0 { try audit.takeOver() }
       try control.start()
       try audit.start()
       try notifier.start()

@@ -1,6 +1,7 @@
 // The process that serves a view dies again and again, and an app that checks every answer sees
 // nothing but pauses. The same runs longer by hand: `scripts/soak`.
 
+import Containers
 import Foundation
 import Glibc
 import LinuxKit
@@ -84,13 +85,62 @@ private func kill(_ count: Int, serving view: TestView, signal: Int32, every mic
     }
   }
 
+  @Test(
+    "what is refused is in the log once, whoever dies over it", arguments: [nil, 100, 1000])
+  func refusals(oneIn: Int?) throws {
+    try withGround(.memory) { directory in
+      try FileManager.default.createDirectory(
+        atPath: directory + "/container/data/Documents/closed", withIntermediateDirectories: true)
+      let view = try TestView(
+        in: directory,
+        TestView.Settings(
+          profile: "/ read write exec backup\n/Documents/closed -write\n", faultOneIn: oneIn))
+      let said = directory + "/said"
+      let app = try start(
+        "survivor", [view.path + "/Documents/closed", "\(killCount * 40)", "0"], output: said)
+      if oneIn == nil {
+        #expect(kill(killCount, serving: view, signal: SIGKILL, every: 20_000) == killCount)
+      }
+      #expect(try app.wait() == 0)
+      #expect(view.restarts() >= (oneIn == 100 ? killCount : 1))
+      #expect(try view.unmount() == 0)
+      let text = try String(contentsOfFile: said, encoding: .utf8)
+      let rounds = text.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+      #expect(try refusalCount(in: view.container) == rounds, "\(text)")
+    }
+  }
+
+  /// How many refusals a container's log tells of.
+  private func refusalCount(in container: String) throws -> Int {
+    var count = 0
+    for name in ["log.1", "log"] {
+      guard let log = FileManager.default.contents(atPath: container + "/" + name) else { continue }
+      for line in log.split(separator: UInt8(ascii: "\n")) {
+        switch AuditEntry(line: Array(line)) {
+        case .request(let request): count += request.count
+        case .more(_, _, let more): count += more
+        case .lost(_, let lost): count += lost
+        case .event, nil:
+          Issue.record("a line that is none: \(String(decoding: line, as: UTF8.self))")
+        }
+      }
+    }
+    return count
+  }
+
   /// Starts a program of Tests/Programs.
-  private func start(_ name: String, _ words: [String]) throws -> ChildProcess {
+  ///
+  /// What it says goes to the file `output`, or is the test's own.
+  private func start(
+    _ name: String, _ words: [String], output: String? = nil
+  ) throws -> ChildProcess {
     let program = try compile(name)
+    var said: Descriptor?
+    if let output { said = try Descriptor.open(output, O_WRONLY | O_CREAT, mode: 0o600) }
     return try ChildProcess.spawn(
       ChildProcess.Start(
         path: Array(program.utf8), arguments: ([program] + words).map { Array($0.utf8) }),
-      descriptors: [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO])
+      descriptors: [STDIN_FILENO, said?.rawValue ?? STDOUT_FILENO, STDERR_FILENO])
   }
 
   private func expectNothingLeft(in view: TestView) throws {

@@ -8,28 +8,39 @@ import Testing
 
 @testable import View
 
-/// A ring, and a policy to which its records belong.
-private final class Scene: Sendable {
+/// A ring, and the memory that it is in.
+private final class Scene: @unchecked Sendable {
+  let memory: Mapping
   let ring: AuditRing
-  let generation: PolicyGeneration
 
   init() throws {
-    ring = try AuditRing()
-    let rules = (1...400).map { "/d\($0) read" }.joined(separator: "\n")
-    let engine = try PolicyEngine(
-      layers: [
-        ProfileSource(rank: .shipped, name: Array("p".utf8), text: Array(rules.utf8))
-      ], bundleName: [])
-    generation = PolicyGeneration(engine, number: 1)
+    memory = try Mapping(reserving: AuditRing.byteCount)
+    ring = AuditRing(at: memory.start)
   }
 
   /// Notes that `process` was refused to read `path`, by the rule in a line.
   func add(_ path: String, line: Int = 1, process: Int32 = 7) {
     let record = AuditRecord(
-      seconds: 1, nanoseconds: 2, process: process, uid: 3, operation: .read, code: EACCES,
-      rule: RuleID(rawValue: UInt32(line - 1)), generation: .passUnretained(generation), policy: 1,
-      commandCount: 2, pathCount: UInt16(path.utf8.count), secondPathCount: 0)
-    path.withCString { ring.add(record, command: "sh", path: $0, secondPath: $0) }
+      seconds: 1, nanoseconds: 2, process: process, uid: 3,
+      operation: UInt32(Operation.read.rawValue), code: EACCES,
+      rule: RuleID(rawValue: UInt32(line - 1)), policy: 1, commandCount: 2,
+      pathCount: UInt16(path.utf8.count), secondPathCount: 0)
+    path.withCString {
+      ring.add(record, rule: "p:\(line)", command: "sh", path: $0, secondPath: $0)
+    }
+  }
+}
+
+extension AuditRing {
+  /// Takes all that there is, as if it were written.
+  fileprivate func takeAll() -> (records: [Taken], lost: Int) {
+    var taken: (records: [Taken], lost: Int) = ([], 0)
+    takeAll { batch in
+      taken = batch
+      willAppend(Append(inode: 0, size: 0, byteCount: 0), keeping: [])
+      didAppend()
+    }
+    return taken
   }
 }
 

@@ -51,10 +51,10 @@ struct cfuse_record {
   uint64_t inode;
   uint64_t birth_nanoseconds;
   uint32_t device;
-  /// At which of its steps a process left it: what a repetition does not do again.
-  uint32_t notes;
-  /// The number that the audit log's next record has, if this request's may be the one.
-  uint64_t audit_number;
+  uint32_t padding;
+  /// The number that its latest record has in the audit log, if it is added; in the lowest byte, how
+  /// many it has there besides.
+  uint64_t audited;
   /// How often the view was taken over when this was left behind.
   uint64_t takeover;
 };
@@ -150,6 +150,8 @@ void cfuse_note_crashes(void);
 
 /// The record of the request that this thread serves; one that nobody reads if there is none.
 struct cfuse_record *cfuse_current(void);
+/// Whether what this thread's request is about to note was noted by an earlier run of it.
+int cfuse_was_audited(void);
 /// A lookup of a node was counted for the request of this thread.
 void cfuse_note_lookup(uint64_t node);
 /// The next step of a FORGET is taken now.
