@@ -245,7 +245,7 @@ static uint32_t place_for(struct cfuse_journal *journal, const struct cfuse_reco
   return empty;
 }
 
-static void leave_behind(struct cfuse_journal *journal, uint32_t thread) {
+static void leave_behind(struct cfuse_journal *journal, uint32_t thread, uint64_t takeover) {
   struct cfuse_record record = journal->threads[thread].record;
   uint32_t place = place_for(journal, &record);
   if (place >= CFUSE_LEFT_BEHIND) return;
@@ -260,7 +260,7 @@ static void leave_behind(struct cfuse_journal *journal, uint32_t thread) {
   struct cfuse_record *left = &journal->left[place];
   uint32_t state = record.state;
   record.state = CFUSE_IDLE;
-  record.takeover = journal->takeovers;
+  record.takeover = takeover;
   *left = record;
   __atomic_store_n(&left->state, state, __ATOMIC_RELEASE);
   if (place == journal->left_count)
@@ -268,15 +268,15 @@ static void leave_behind(struct cfuse_journal *journal, uint32_t thread) {
 }
 
 void cfuse_journal_take_over(struct cfuse_journal *journal) {
-  journal->takeovers++;
+  uint64_t takeover = journal->takeovers + 1;
   // What nobody has asked for again since long was taken back by its caller. Where one process
   // after the other dies at once, a request may wait for many of them.
   for (uint32_t place = 0; place < journal->left_count; place++)
-    if (journal->takeovers - journal->left[place].takeover > CFUSE_PATIENCE)
+    if (takeover - journal->left[place].takeover > CFUSE_PATIENCE)
       journal->left[place].state = CFUSE_IDLE;
   for (uint32_t place = 0; place < thread_count(journal); place++) {
     struct cfuse_thread *thread = &journal->threads[place];
-    if (thread->record.state != CFUSE_IDLE) leave_behind(journal, place);
+    if (thread->record.state != CFUSE_IDLE) leave_behind(journal, place, takeover);
     __atomic_store_n(&thread->record.state, CFUSE_IDLE, __ATOMIC_RELEASE);
     journal->received_before += thread->received;
     thread->received = 0;
@@ -284,6 +284,8 @@ void cfuse_journal_take_over(struct cfuse_journal *journal) {
     thread->record.descriptor = -1;
   }
   __atomic_store_n(&journal->thread_count, 0, __ATOMIC_RELEASE);
+  // Last: until then what was answered is what others have answered.
+  __atomic_store_n(&journal->takeovers, takeover, __ATOMIC_RELEASE);
   home = NULL;
   self = NULL;
 }
@@ -363,6 +365,7 @@ static __attribute__((noinline)) int claim(struct cfuse_context *context, int de
   if (record->unique != unique || record->crashes < CFUSE_CRASHES) return 1;
   struct out_header answer = {.length = sizeof answer, .error = -EIO, .unique = header->unique};
   __atomic_fetch_add(&journal->refused, 1, __ATOMIC_RELAXED);
+  context->give_up(context->owner, header->opcode, header->node, header->uid, header->pid);
   // Nobody waits any more where this fails.
   if (write(device, &answer, sizeof answer) < 0) return 0;
   return 0;

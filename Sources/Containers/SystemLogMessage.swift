@@ -66,6 +66,38 @@ public struct SystemLogMessage: Sendable {
   }
 }
 
+/// A message about what has become of a view.
+public struct SystemLogEvent: Sendable {
+  /// LOG_DAEMON and LOG_ERR.
+  private static let (facility, priority) = (3, 3)
+
+  private let identifier: [UInt8]
+  private let text: String
+
+  /// `text` is one line of visible text.
+  public init(identifier: [UInt8], text: String) {
+    self.identifier = identifier
+    self.text = "\(identifier.printable): \(text)"
+  }
+
+  /// The datagram for journald.
+  public var journalDatagram: [UInt8] {
+    var datagram = JournalDatagram()
+    datagram.add("MESSAGE", text: text)
+    datagram.add("PRIORITY", text: "\(Self.priority)")
+    datagram.add("SYSLOG_FACILITY", text: "\(Self.facility)")
+    datagram.add("SYSLOG_IDENTIFIER", text: "sandboxfs")
+    datagram.add("SANDBOXFS_APP", bytes: identifier)
+    return datagram.bytes
+  }
+
+  /// The datagram for syslog(3)'s socket.
+  public func syslogDatagram(time: [UInt8], daemon: Int) -> [UInt8] {
+    Array("<\(Self.facility * 8 + Self.priority)>".utf8) + time
+      + Array(" sandboxfs[\(daemon)]: \(text)".utf8)
+  }
+}
+
 /// The native protocol of journald: fields behind each other.
 private struct JournalDatagram {
   private(set) var bytes: [UInt8] = []

@@ -16,6 +16,12 @@ open class FileSystem: @unchecked Sendable {
   /// INIT: what is wanted of what the kernel offers.
   open func negotiate(_ connection: inout Connection) {}
 
+  /// A request was answered EIO, since every process that served it has crashed.
+  ///
+  /// `operation` is what it is called; `node` is the one that it is about, the directory for one
+  /// about a name.
+  open func giveUp(_ operation: String, _ node: NodeID, uid: UInt32, process: Int32) {}
+
   /// Finds `name` in `parent`.
   open func lookup(_ request: Request, _ parent: NodeID, _ name: Name, _ reply: consuming Reply) {
     reply.fail(.unsupported)

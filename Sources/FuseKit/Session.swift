@@ -34,6 +34,10 @@ public final class Session: @unchecked Sendable {
       Unmanaged<FileSystem>.fromOpaque(owner.unsafelyUnwrapped).takeUnretainedValue()
         .forget(NodeID(node), count)
     }
+    context.pointee.give_up = { owner, opcode, node, uid, pid in
+      Unmanaged<FileSystem>.fromOpaque(owner.unsafelyUnwrapped).takeUnretainedValue()
+        .giveUp(Opcode.name(opcode), NodeID(node), uid: uid, process: Int32(bitPattern: pid))
+    }
     context.pointee.owner = Unmanaged.passUnretained(fileSystem).toOpaque()
     context.pointee.wanted_flags =
       CFUSE_PARALLEL_DIROPS | CFUSE_HANDLE_KILLPRIV_V2 | CFUSE_SETXATTR_EXT

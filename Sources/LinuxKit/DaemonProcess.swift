@@ -88,7 +88,43 @@ extension Descriptor {
 
     /// A place was reached.
     public static func reached(_ place: Int) {
-      if oneIn > 0 && UInt64.random(in: 0..<oneIn) == 0 { kill(getpid(), SIGKILL) }
+      if oneIn > 0 && UInt64.random(in: 0..<oneIn) == 0 { die() }
+    }
+
+    /// Ends the process as `kill -9` does.
+    public static func die() { kill(getpid(), SIGKILL) }
+
+    /// What a name asks for.
+    public enum Fault: String {
+      /// A crash.
+      case crash = "fault-crash"
+      /// A thread that waits for ever.
+      case hang = "fault-hang"
+      /// A thread that turns in circles.
+      case spin = "fault-spin"
+      /// Memory that says what can't be, and a death.
+      case damage = "fault-damage"
+    }
+
+    /// Whether names ask for faults: `SANDBOXFS_FAULT_NAMES`.
+    private static let namesAsk = getenv("SANDBOXFS_FAULT_NAMES") != nil
+
+    /// Whether every process that takes over crashes: `SANDBOXFS_FAULT_TAKEOVER`.
+    public static let takeoverCrashes = getenv("SANDBOXFS_FAULT_TAKEOVER") != nil
+
+    /// Crashes as by a wild pointer.
+    public static func crash() { raise(SIGSEGV) }
+
+    /// Does what a name asks for; damage is the caller's to do.
+    public static func meet(_ name: UnsafePointer<CChar>) -> Fault? {
+      guard namesAsk, let fault = Fault(rawValue: String(cString: name)) else { return nil }
+      switch fault {
+      case .crash: crash()
+      case .hang: Doorbell().wait()
+      case .spin: while true {}
+      case .damage: break
+      }
+      return fault
     }
   }
 #endif

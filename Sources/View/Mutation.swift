@@ -84,6 +84,18 @@ extension RequestRecord {
   }
 }
 
+#if DEBUG
+  extension ViewFileSystem {
+    /// Fails where the name is one that says so, in a build that injects faults and was told to.
+    @inline(never)
+    func meet(_ name: Name) {
+      guard FaultInjection.meet(name.cString) == .damage else { return }
+      arena.header.pointee.layoutVersion = 0
+      FaultInjection.die()
+    }
+  }
+#endif
+
 /// Places at which a build for fault injection may kill itself.
 enum FaultPoint: Int {
   case beforeRecord

@@ -2,6 +2,7 @@
 // that it left, and the kernel sends again what it had read and not answered.
 public import FuseKit
 public import LinuxKit
+internal import Paths
 public import Policy
 
 extension ViewFileSystem {
@@ -32,6 +33,9 @@ extension ViewFileSystem {
     sealedBundle?.takeOver()
     arena.header.pointee.restarts += 1
   }
+
+  /// Makes what is to be logged whole, where nobody will go on with the rest.
+  public func recoverAudit() throws(DamagedState) { try audit.recover() }
 
   /// What a node has got does not belong to a request any more.
   private func releaseRecords() {
@@ -102,6 +106,19 @@ extension ViewFileSystem {
 // MARK: - What people are told
 
 extension ViewFileSystem {
+  /// A line about a request that nobody could serve.
+  func gaveUp(_ operation: String, _ node: NodeID, uid: UInt32, process: Int32) -> String {
+    var place = "what is gone"
+    if let index = try? nodes.index(of: node.rawValue), let scratch = try? ThreadScratch.current() {
+      let path = nodes.path(
+        of: Subject(index), into: scratch.path(0), limit: AuditRecord.pathLimit)
+      place = Presentation.quoted(
+        Array(UnsafeRawBufferPointer(start: path.start, count: path.count)))
+    }
+    return "\(operation) at \(place) by process \(process) of uid \(uid) has ended every process"
+      + " that served it: it was answered EIO"
+  }
+
   /// How a view has been watched over.
   public struct Supervision: Sendable {
     /// The process that watches; 0 if nobody does.

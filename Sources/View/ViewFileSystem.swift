@@ -25,6 +25,8 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   let sealedBundle: SealedBundle?
   /// Where the kernel may do I/O itself; set before the first request.
   @exclusivity(unchecked) public var backingFiles: BackingFiles?
+  /// Told of what the view itself has come to; set before the first request.
+  @exclusivity(unchecked) public var report: @Sendable (String) -> Void = { _ in }
   /// What was refused, for whoever writes it down.
   public let audit: AuditRing
 
@@ -81,6 +83,12 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     connection.refuse(.automaticInvalidation)
     connection.refuse(.exportSupport)
     connection.refuse(.spliceRead)
+  }
+
+  override public func giveUp(
+    _ operation: String, _ node: NodeID, uid: UInt32, process: Int32
+  ) {
+    report(gaveUp(operation, node, uid: uid, process: process))
   }
 
   // MARK: Names
@@ -293,6 +301,9 @@ extension ViewFileSystem {
   /// Throws for what no entry can be called.
   @inline(__always)
   func check(_ name: Name) throws(Errno) {
+    #if DEBUG
+      meet(name)
+    #endif
     if name.isDots { throw .invalid }
     if name.count > Name.maximumByteCount { throw .nameTooLong }
   }

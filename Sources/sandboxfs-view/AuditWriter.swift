@@ -77,13 +77,17 @@ final class AuditWriter: Sendable {
     }
   }
 
-  /// Writes what has become of the view itself.
+  /// Writes what has become of the view itself, also to the system's log.
   func note(_ event: String) {
     let now = String(decoding: WallTime.now.formatted, as: UTF8.self)
-    do throws(Errno) {
-      try log.append(text([.event(time: now, text: Array(event.utf8))]))
-    } catch {
-      complain(error)
+    systemLog.send(SystemLogEvent(identifier: identifier, text: event))
+    // Nobody else appends meanwhile: it is known where the lines of a batch are.
+    state.withLock { _ in
+      do throws(Errno) {
+        try log.append(text([.event(time: now, text: Array(event.utf8))]))
+      } catch {
+        complain(error)
+      }
     }
   }
 

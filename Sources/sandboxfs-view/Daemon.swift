@@ -70,8 +70,17 @@ final class Daemon {
     guard case .failed(let reason) = supervisor.watch(worker, terminate: control.unmount) else {
       return
     }
-    audit.note("the view has ended: \(reason)")
+    giveUp(reason)
+  }
+
+  /// Ends the view, since nobody can serve it: whoever waits for it is told so, and why is said.
+  private func giveUp(_ reason: String) -> Never {
+    DaemonProcess.complain("sandboxfs-view: the view has ended: \(reason)")
     control.unmount()
+    let isSound = (try? fileSystem.recoverAudit()) != nil
+    if isSound { try? audit.takeOver() }
+    audit.note("the view has ended: \(reason)")
+    if isSound { audit.finish() }
     DaemonProcess.exit(1)
   }
 
@@ -79,6 +88,10 @@ final class Daemon {
   private func serve() {
     do throws(Errno) {
       if fileSystem.supervision.restarts > 0 { try audit.takeOver() }
+      // The thread that serves does not wait for the log.
+      fileSystem.report = { [audit] event in
+        try? DaemonProcess.startThread { audit.note(event) }
+      }
       try control.start()
       try audit.start()
       try notifier.start()

@@ -20,6 +20,8 @@ final class Supervisor {
   private let ownDescriptors: [CInt]
   private let serve: () -> Never
   private var failures = 0
+  /// How often the view had been taken over at the last death.
+  private var takeovers = UInt64.max
 
   /// A supervisor for a view that is mounted and has answered INIT.
   ///
@@ -78,7 +80,11 @@ final class Supervisor {
 
   /// Counts a death; false if there were too many.
   private func count(isCrash: Bool) -> Bool {
-    failures = fileSystem.journal.answered > 0 ? 0 : failures + 1
+    let journal = fileSystem.journal
+    // Of one that died before it had taken over, the journal still says what others had answered.
+    let hasAnswered = journal.takeovers != takeovers && journal.answered > 0
+    takeovers = journal.takeovers
+    failures = hasAnswered ? 0 : failures + 1
     if failures > Supervisor.crashLimit { Pause.microseconds(10_000) }
     return failures < (isCrash ? Supervisor.crashLimit : Supervisor.killLimit)
   }
@@ -88,6 +94,9 @@ final class Supervisor {
     for _ in 0..<100 {
       let next = try? WatchedProcess { [self] in
         begin()
+        #if DEBUG
+          if FaultInjection.takeoverCrashes { FaultInjection.crash() }
+        #endif
         takeOver(since: since)
         serve()
       }

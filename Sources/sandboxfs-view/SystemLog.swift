@@ -26,6 +26,14 @@ final class SystemLog: Sendable {
     _ = deliver(datagram, to: SystemLog.syslog)
   }
 
+  /// Sends what has become of a view.
+  func send(_ event: SystemLogEvent) {
+    if deliver(event.journalDatagram, to: SystemLog.journal) { return }
+    let datagram = event.syslogDatagram(
+      time: WallTime.now.syslogFormatted, daemon: Int(DaemonProcess.number))
+    _ = deliver(datagram, to: SystemLog.syslog)
+  }
+
   /// False if nobody is there.
   private func deliver(_ bytes: [UInt8], to path: StaticString) -> Bool {
     do throws(Errno) {

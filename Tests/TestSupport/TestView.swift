@@ -20,17 +20,21 @@ public final class TestView {
     public var wrapper: [String]
     /// One in so many passes of any place that injects faults kills the process; nil for none.
     public var faultOneIn: Int?
+    /// Other variables for a build that injects faults.
+    public var faults: [String: String]
 
     /// What a plain test needs: root's daemon, with all that is not structural allowed.
     public init(
       profile: String = "/ read write exec backup\n", owner: uid_t = 0,
-      descriptorLimit: Int? = nil, wrapper: [String] = [], faultOneIn: Int? = nil
+      descriptorLimit: Int? = nil, wrapper: [String] = [], faultOneIn: Int? = nil,
+      faults: [String: String] = [:]
     ) {
       self.profile = profile
       self.owner = owner
       self.descriptorLimit = descriptorLimit
       self.wrapper = wrapper
       self.faultOneIn = faultOneIn
+      self.faults = faults
     }
   }
 
@@ -107,7 +111,8 @@ public final class TestView {
   }
 
   private static func faults(_ settings: Settings) -> [[UInt8]] {
-    settings.faultOneIn.map { [Array("SANDBOXFS_FAULT_ONE_IN=\($0)".utf8)] } ?? []
+    let oneIn = settings.faultOneIn.map { ["SANDBOXFS_FAULT_ONE_IN": "\($0)"] } ?? [:]
+    return oneIn.merging(settings.faults) { $1 }.map { Array("\($0)=\($1)".utf8) }
   }
 
   /// Little, and where the sanitizers put their reports.

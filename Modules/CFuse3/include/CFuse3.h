@@ -52,8 +52,8 @@ struct cfuse_record {
   uint64_t birth_nanoseconds;
   uint32_t device;
   uint32_t padding;
-  /// The number that its latest record has in the audit log, if it is added; in the lowest byte, how
-  /// many it has there besides.
+  /// The number that its latest record has in the audit log, if it is added; in the lowest byte,
+  /// how many it has there besides.
   uint64_t audited;
   /// How often the view was taken over when this was left behind.
   uint64_t takeover;
@@ -115,6 +115,8 @@ struct cfuse_context {
   uint64_t agreed_flags;
   /// Takes lookups of a node back.
   void (*forget)(void *owner, uint64_t node, uint64_t lookups);
+  /// Hears of a request that was refused, since each process that served it has crashed.
+  void (*give_up)(void *owner, uint32_t opcode, uint64_t node, uint32_t uid, uint32_t pid);
   /// The threads that read requests, and what each of them is doing.
   struct cfuse_journal *journal;
   /// The request number of INIT, until it has been answered.

@@ -1,0 +1,85 @@
+// Those who serve a view can't go on: one request is refused, or the view ends and says why. Nobody
+// waits for ever.
+
+import Containers
+import Foundation
+import Glibc
+import LinuxKit
+import TestSupport
+import Testing
+
+/// The events in a container's log.
+private func events(in container: String) -> [String] {
+  let log = FileManager.default.contents(atPath: container + "/log") ?? Data()
+  return log.split(separator: UInt8(ascii: "\n")).compactMap { line in
+    guard case .event(_, let text) = AuditEntry(line: Array(line)) else { return nil }
+    return String(decoding: text, as: UTF8.self)
+  }
+}
+
+/// Waits for the daemon's end; its exit status, nil if it goes on.
+private func end(of view: TestView) throws -> Int32? {
+  for _ in 0..<20_000 {
+    if let status = try view.daemon.exitStatusIfEnded() { return status }
+    usleep(1000)
+  }
+  return nil
+}
+
+@Suite(.serialized) struct FailureTests {
+  @Test("a request that crashes whoever serves it is refused, and nobody else notices")
+  func poison() throws {
+    try withGround(.memory) { directory in
+      let view = try TestView(
+        in: directory, TestView.Settings(faults: ["SANDBOXFS_FAULT_NAMES": "1"]))
+      let program = try compile("survivor")
+      let app = try ChildProcess.spawn(
+        ChildProcess.Start(
+          path: Array(program.utf8),
+          arguments: [program, view.path + "/Documents", "1500", "2"].map { Array($0.utf8) }),
+        descriptors: [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO])
+      for _ in 0..<3 {
+        #expect(mkdir(view.path + "/tmp/fault-crash", 0o700) == -1 && errno == EIO)
+      }
+      #expect(view.restarts() == 9)
+      #expect(try app.wait() == 0)
+      #expect(try view.unmount() == 0)
+      let said = events(in: view.container)
+      #expect(said.count == 3)
+      #expect(said.allSatisfy { $0.hasPrefix("lookup at /tmp by process ") }, "\(said)")
+    }
+  }
+
+  @Test("a view whose every server dies at once ends, and says so")
+  func loop() throws {
+    try withGround(.memory) { directory in
+      let view = try TestView(
+        in: directory, TestView.Settings(faults: ["SANDBOXFS_FAULT_TAKEOVER": "1"]))
+      let worker = try #require(RunningProcess(pid: view.daemon.pid).children.first)
+      #expect(kill(worker, SIGKILL) == 0)
+      #expect(mkdir(view.path + "/tmp/a", 0o700) == -1)
+      #expect([ENOTCONN, ECONNABORTED, ENOENT].contains(errno), "\(errno)")
+      #expect(try end(of: view) == 1)
+      #expect(
+        events(in: view.container) == [
+          "the view has ended: 16 processes in a row have died without an answer to any request"
+        ])
+      #expect(try MountTable.read().topmost(at: Array(view.path.utf8)) == nil)
+    }
+  }
+
+  @Test("a view whose memory can't be true ends, and says so")
+  func damage() throws {
+    try withGround(.memory) { directory in
+      let view = try TestView(
+        in: directory, TestView.Settings(faults: ["SANDBOXFS_FAULT_NAMES": "1"]))
+      #expect(mkdir(view.path + "/tmp/fault-damage", 0o700) == -1)
+      #expect([ENOTCONN, ECONNABORTED].contains(errno), "\(errno)")
+      #expect(try end(of: view) == 1)
+      #expect(
+        events(in: view.container) == [
+          "the view has ended: what the last process left in memory is damaged"
+        ])
+    }
+  }
+}
