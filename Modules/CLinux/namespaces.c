@@ -20,19 +20,27 @@
 // sys/mount.h and linux/mount.h cannot both be included, and neither has everything.
 int mount(const char *source, const char *target, const char *type, unsigned long flags,
           const void *options);
-enum { ms_recursive = 16384, ms_slave = 1 << 19, at_recursive = 0x8000, most_descriptors = 32 };
+enum {
+  ms_recursive = 16384,
+  ms_private = 1 << 18,
+  ms_slave = 1 << 19,
+  at_recursive = 0x8000,
+  most_descriptors = 32
+};
 
 static int set_attributes(int tree, const char *path, unsigned flags, uint64_t set) {
-  struct mount_attr attributes = {.attr_set = set};
+  struct mount_attr attributes = {.attr_set = set,
+                                  .propagation = flags & at_recursive ? ms_private : 0};
   return (int)syscall(SYS_mount_setattr, tree, path, flags, &attributes, sizeof attributes);
 }
 
 // Opens what an app can write, or have written: no link leads out of it.
-static int open_beneath(const char *base_path, const char *path) {
+static int open_beneath(const char *base_path, const char *path, uint64_t flags,
+                        uint64_t resolve) {
   int base = open(base_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (base < 0) return -1;
-  struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
+  struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags,
+                         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | resolve};
   int found = (int)syscall(SYS_openat2, base, path, &how, sizeof how);
   int error = errno;
   close(base);
@@ -43,7 +51,10 @@ static int open_beneath(const char *base_path, const char *path) {
 static int attach(int tree, const struct clinux_step *step) {
   if (!step->base)
     return (int)syscall(SYS_move_mount, tree, "", AT_FDCWD, step->other, MOVE_MOUNT_F_EMPTY_PATH);
-  int target = open_beneath(step->base, step->other);
+  // What is lent may be a file, and may hold other mounts of its lender's.
+  int target = step->kind == CLINUX_STEP_LEND
+                   ? open_beneath(step->base, step->other, 0, 0)
+                   : open_beneath(step->base, step->other, O_DIRECTORY, RESOLVE_NO_XDEV);
   if (target < 0) return -1;
   int result = (int)syscall(SYS_move_mount, tree, "", target, "",
                             MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
@@ -64,6 +75,38 @@ static int bind_tree(const struct clinux_step *step) {
   if (result == 0) result = attach(tree, step);
   int error = errno;
   close(tree);
+  errno = error;
+  return result;
+}
+
+// The inode is looked at through the descriptor that is cloned, so nothing can come between.
+static int open_known(const struct clinux_step *step) {
+  struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                         .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+  int found = (int)syscall(SYS_openat2, AT_FDCWD, step->path, &how, sizeof how);
+  if (found < 0) return -1;
+  struct statx status;
+  int result = statx(found, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_INO, &status);
+  uint64_t device = (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor;
+  if (result == 0 && device == step->device && status.stx_ino == step->inode) return found;
+  int error = result == 0 ? ESTALE : errno;
+  close(found);
+  errno = error;
+  return -1;
+}
+
+static int lend(const struct clinux_step *step) {
+  int found = open_known(step);
+  if (found < 0) return -1;
+  int tree = (int)syscall(SYS_open_tree, found, "",
+                          OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | at_recursive);
+  int result = tree < 0 ? -1 : 0;
+  // What is mounted there outside later would have attributes of its own: it stays outside.
+  if (result == 0) result = set_attributes(tree, "", AT_EMPTY_PATH | at_recursive, step->set);
+  if (result == 0) result = attach(tree, step);
+  int error = errno;
+  if (tree >= 0) close(tree);
+  close(found);
   errno = error;
   return result;
 }
@@ -127,7 +170,7 @@ static int make_directory_beneath(const struct clinux_step *step) {
     memcpy(parent_path, step->other, length);
     parent_path[length] = 0;
   }
-  int parent = open_beneath(step->base, parent_path);
+  int parent = open_beneath(step->base, parent_path, O_DIRECTORY, RESOLVE_NO_XDEV);
   if (parent < 0) return 0;
   mkdirat(parent, name, step->mode);
   close(parent);
@@ -147,6 +190,7 @@ static int take(const struct clinux_step *step) {
     case CLINUX_STEP_SLAVE: return mount(NULL, "/", NULL, ms_slave | ms_recursive, NULL);
     case CLINUX_STEP_BIND:
     case CLINUX_STEP_BIND_BENEATH: return bind_tree(step);
+    case CLINUX_STEP_LEND: return lend(step);
     case CLINUX_STEP_FILESYSTEM:
       return mount(step->type, step->path, step->type, (unsigned long)step->set, step->options);
     case CLINUX_STEP_ATTRIBUTES: return set_attributes(AT_FDCWD, step->path, 0, step->set);

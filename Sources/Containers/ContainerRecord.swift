@@ -44,6 +44,10 @@ public struct ContainerRecord: Equatable, Sendable {
   public var authenticator: [UInt8] = []
   /// What the seal must be worth for the app to be installed anew, and to be launched.
   public var requirement: SealRequirement = .adHoc
+  /// The files and directories that were lent to it, in the order of their paths.
+  public var grants: [Grant] = []
+  /// What else it may reach outside.
+  public var allowances: Set<Allowance> = []
   /// The name of the shipped profile that holds, such as `default`.
   public var profileName: String
   /// The key of the permutation of inode numbers.

@@ -1,5 +1,6 @@
 // Whether a command can be executed inside, looked up from outside before anything is started: so
 // that what is not there is told apart from what may not run, as a shell does.
+internal import Containers
 internal import Glibc
 internal import LinuxKit
 internal import Paths
@@ -15,10 +16,14 @@ struct CommandLookup {
   /// Whether the rules, which are not asked here, let something else be executed.
   let executesByRules: Bool
 
+  /// The paths of what is lent to it.
+  let lentPaths: [[UInt8]]
+
   /// Looks where the sandbox will.
   init(_ sandbox: Sandbox) {
     view = sandbox.view
     bundleName = sandbox.bundleName
+    lentPaths = sandbox.lent.map(\.path)
     executesByRules = sandbox.executesByRules
     systemNames = [Array("usr".utf8)] + sandbox.host.entries.map(\.name)
   }
@@ -53,6 +58,10 @@ struct CommandLookup {
     let home = Sandbox.home + [UInt8(ascii: "/")]
     if path.starts(with: home) { return findingInView(Array(path.dropFirst(home.count))) }
     let first = path.split(separator: UInt8(ascii: "/")).first.map(Array.init) ?? []
+    // What is lent can't be executed, and an app may have planted links in it.
+    if lentPaths.contains(where: { isPath(path, inside: $0) }) {
+      return (try? Descriptor.exactly(path)) == nil ? .missing : .notExecutable
+    }
     // Programs of the system are root's: their links may be followed.
     guard systemNames.contains(first) else { return .missing }
     let isThere = (try? path.withCPath { path throws(Errno) in Glibc.access(path, F_OK) }) == 0

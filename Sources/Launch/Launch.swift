@@ -120,6 +120,8 @@ private struct Request {
   let command: [[UInt8]]
   let options: RunOptions
   let display: (Display, keys: [UInt8])?
+  let allowsUserNamespaces: Bool
+  let lent: [LentPlace]
 
   init(
     _ record: ContainerRecord, _ command: [[UInt8]], _ options: RunOptions
@@ -133,7 +135,35 @@ private struct Request {
     self.command = try Self.command(command, of: record)
     self.record = record
     self.options = options
-    display = options.allowed.contains(.x11) ? try callersDisplay(options.environment) : nil
+    display = try Self.display(of: record, options)
+    allowsUserNamespaces = options.allowed.union(record.allowances).contains(.userns)
+    lent = try Self.places(record.grants, options)
+  }
+
+  /// The display that it was allowed.
+  ///
+  /// What the record allows is taken where there is one; what is asked for must be there.
+  private static func display(
+    of record: ContainerRecord, _ options: RunOptions
+  ) throws(LaunchError) -> (Display, keys: [UInt8])? {
+    if options.allowed.contains(.x11) { return try callersDisplay(options.environment) }
+    return record.allowances.contains(.x11) ? try? callersDisplay(options.environment) : nil
+  }
+
+  /// What is lent, those that hold others first; what is lent for once takes the place of what the
+  /// record says about the same path.
+  private static func places(
+    _ grants: [Grant], _ options: RunOptions
+  ) throws(LaunchError) -> [LentPlace] {
+    let kept = grants.filter { grant in !options.lent.contains { $0.path == grant.path } }
+    do throws(GrantError) {
+      return try (kept + options.lent).map { grant throws(GrantError) in
+        try Launch.place(
+          of: grant, keepingFrom: options.privatePlaces, environment: options.environment)
+      }.sorted { $0.path.count < $1.path.count }
+    } catch {
+      throw LaunchError(.ours, "\(error); 'sandboxfs grant' lends anew, 'sandboxfs revoke' no more")
+    }
   }
 
   private static func command(
@@ -152,8 +182,11 @@ private struct Request {
   }
 
   func sandbox(view: [UInt8], stage: [UInt8]) throws(LaunchError) -> Sandbox {
-    try Launch.sandbox(
+    var sandbox = try Launch.sandbox(
       for: record, command, options, view: view, stage: stage, display: display)
+    sandbox.lent = lent
+    sandbox.allowsUserNamespaces = allowsUserNamespaces
+    return sandbox
   }
 }
 
@@ -192,8 +225,7 @@ extension Launch {
       gid: isRoot ? record.ownerGID : effectiveGID(),
       isStartedByRoot: isRoot, bundleName: record.bundleName, view: view, stage: stage,
       command: command, callerEnvironment: options.environment, environmentTable: table,
-      host: HostTree.current(), display: display,
-      allowsUserNamespaces: options.allowed.contains(.userns))
+      host: HostTree.current(), display: display, allowsUserNamespaces: false)
     sandbox.moreEnvironment = options.moreEnvironment
     sandbox.statusFile = options.statusFile
     let slash = UInt8(ascii: "/")

@@ -81,6 +81,9 @@ func explanation(of failure: SpawnFailure, bubblewrap: [UInt8]) -> LaunchError {
     return LaunchError(.ours, "the kernel refuses a mount namespace: \(cause)")
   case .bind(let path, _, _, _), .bindBeneath(let path, _, _, _):
     return LaunchError(.ours, "cannot bind \(path.printable) into the container: \(cause)")
+  case .lend(let path, _, _, _, _, _):
+    let reason = failure.errno == .stale ? "it was exchanged for another one just now" : cause
+    return LaunchError(.ours, "cannot lend \(path.printable): \(reason)")
   case .mount(let type, _, _, _):
     return LaunchError(.ours, "cannot mount a \(type) for the container: \(cause)")
   case .become(let uid, _):

@@ -29,6 +29,11 @@ struct RunDirectory: ~Copyable {
     path = parent + Array("/sandboxfs".utf8)
   }
 
+  /// Where the caller's is, or would be; nil if there is no place for one.
+  static func path(environment: [[UInt8]]) -> [UInt8]? {
+    (try? parent(environment).path).map { $0 + Array("/sandboxfs".utf8) }
+  }
+
   /// Whether the caller has one, which then need not be made.
   static func exists(environment: [[UInt8]]) -> Bool {
     guard let parent = try? parent(environment).path else { return false }

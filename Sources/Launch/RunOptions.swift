@@ -1,20 +1,14 @@
 // What whoever starts a program may choose.
-
-/// Something outside of its container that an app is allowed to reach, by name.
-public enum Allowance: String, Sendable, CaseIterable {
-  /// The X server: every client of it can watch and drive all the others.
-  case x11
-  /// User namespaces of its own, in which it can mount file systems of its own: for programs that
-  /// bring a sandbox with them.
-  ///
-  /// What such a program writes there can be executed; everything else holds.
-  case userns
-}
+public import Containers
 
 /// The choices of one run.
 public struct RunOptions: Sendable {
   /// What the app may reach.
   public var allowed: Set<Allowance> = []
+  /// What is lent to it for this once, besides what its record says.
+  public var lent: [Grant] = []
+  /// Places that no app is lent, nor what they hold or lie in: the store and the settings.
+  public var privatePlaces: [[UInt8]] = []
   /// The variables of whoever starts it, of which it gets those that the table names.
   public var environment: [[UInt8]]
   /// The store that `sandboxfs run APP` means without being told.

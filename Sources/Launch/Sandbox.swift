@@ -4,6 +4,7 @@
 // Every mount inside that can be written is made by `steps`, in the outer namespace, and is
 // noexec,nosuid,nodev (a device node is nosuid,noexec; the view is executable where a rule says
 // `exec`); bubblewrap's own are read-only at the end.
+internal import Containers
 internal import LinuxKit
 
 /// One run of an app, decided before anything is done.
@@ -33,6 +34,8 @@ struct Sandbox {
   var host: HostTree
   /// The display that it may use, with the content of a key file for it.
   var display: (Display, keys: [UInt8])?
+  /// What is lent to it, those that hold others first.
+  var lent: [LentPlace] = []
   /// Whether it may make user namespaces of its own.
   var allowsUserNamespaces: Bool
   /// Whether rules let something of the view be executed besides the bundle.
@@ -118,12 +121,13 @@ extension Sandbox {
   private var stagedHome: [UInt8] { stage + bytes("/home") }
   private var stagedDevices: [UInt8] { stage + bytes("/dev") }
   private var stagedDisplay: [UInt8] { stage + bytes("/display") }
+  private var stagedLent: [UInt8] { stage + bytes("/lent") }
 
   private static let harmless: MountAttributes = [.noExec, .noSetID, .noDevices]
 
   /// What the child does before it executes bubblewrap.
   var steps: [NamespaceStep] {
-    leaving + stagingHome + stagingDevices + stagingDisplay + becomingTheApp
+    leaving + stagingHome + stagingDevices + stagingDisplay + stagingLent + becomingTheApp
   }
 
   private var leaving: [NamespaceStep] {
@@ -210,6 +214,43 @@ extension Sandbox {
     ]
   }
 
+  private var stagingLent: [NamespaceStep] {
+    if lent.isEmpty { return [] }
+    var steps: [NamespaceStep] = [.directory(stagedLent, mode: 0o711)]
+    for place in lent {
+      let (base, path) = staged(place)
+      if base == stagedLent {
+        let target = base + bytes("/") + path
+        steps.append(place.isDirectory ? .directory(target, mode: 0o711) : .file(target))
+      }
+      steps.append(
+        .lend(
+          place.path, device: place.device, inode: place.inode, base: base, path: path,
+          adding: place.isReadOnly ? Self.harmless.union(.readOnly) : Self.harmless))
+    }
+    return steps
+  }
+
+  /// Where something lent is attached outside, below which directory.
+  ///
+  /// What lies in something else that is lent is attached in there, before bubblewrap sees any of
+  /// it: that one follows links, and the app may have planted some.
+  private func staged(_ place: LentPlace) -> (base: [UInt8], path: [UInt8]) {
+    let outer = lent.firstIndex { isPath(place.path, inside: $0.path) } ?? 0
+    let base = stagedLent + bytes("/\(outer)")
+    if lent[outer] == place { return (stagedLent, bytes("\(outer)")) }
+    return (base, Array(place.path.dropFirst(lent[outer].path.count + 1)))
+  }
+
+  /// The paths inside that are the container's own, each with all that lies below.
+  static func occupiedPaths(_ host: HostTree) -> [[UInt8]] {
+    ["/dev", "/proc", "/sys", "/tmp", "/usr", "/var/tmp"].map(bytes) + [home]
+      + host.entries.map { bytes("/") + $0.name }
+      + (configuration + ["GNUstep", "Xauthority", "group", "hosts", "mtab", "passwd"]).map {
+        bytes("/etc/\($0)")
+      }
+  }
+
   private var becomingTheApp: [NamespaceStep] {
     (isStartedByRoot ? [.become(uid: uid, gid: gid)] : [])
       + environmentTable.directories.map {
@@ -243,7 +284,7 @@ extension Sandbox {
 
   /// The options that it reads from its descriptor.
   var options: [[UInt8]] {
-    confinement + variables + system + ownFiles + kernelFileSystems + homeDirectory
+    confinement + variables + system + ownFiles + kernelFileSystems + homeDirectory + places
       + words("--remount-ro / --chdir") + [directory]
   }
 
@@ -305,6 +346,17 @@ extension Sandbox {
       bytes("--symlink"), temporary, bytes("/tmp"),
       bytes("--symlink"), temporary, bytes("/var/tmp"),
     ]
+  }
+}
+
+extension Sandbox {
+  /// What is lent, at its own path.
+  private var places: [[UInt8]] {
+    lent.flatMap { place -> [[UInt8]] in
+      let (base, path) = staged(place)
+      guard base == stagedLent else { return [] }
+      return [bytes("--bind"), base + bytes("/") + path, place.path]
+    }
   }
 }
 

@@ -34,6 +34,27 @@ public func canonicalPathOfMountPoint(_ path: [UInt8]) throws(Errno) -> [UInt8] 
 }
 
 extension Descriptor {
+  /// Opens what is at a canonical path, only to know what and where it is: nothing on the way, nor
+  /// at its end, may be a symbolic link.
+  ///
+  /// Throws ELOOP if something is.
+  public static func exactly(_ path: [UInt8]) throws(Errno) -> Descriptor {
+    try path.withCPath { path throws(Errno) in
+      try retrying {
+        clinux_openat2(
+          AT_FDCWD, path, UInt64(O_PATH | O_CLOEXEC), 0,
+          UInt64(RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS))
+      }
+    }.asDescriptor()
+  }
+
+  /// Throws what keeps the caller from reading, writing or searching what this leads to.
+  public borrowing func checkAccess(writing: Bool, searching: Bool) throws(Errno) {
+    let mode = R_OK | (writing ? W_OK : 0) | (searching ? X_OK : 0)
+    let path = "/proc/self/fd/\(rawValue)"
+    try retrying { faccessat(AT_FDCWD, path, mode, AT_EACCESS) }
+  }
+
   /// Opens a directory by a canonical path, as a place only: nothing on the way may be a symbolic
   /// link.
   ///

@@ -116,6 +116,13 @@ final class CMemory {
       result.other = UnsafePointer(string(path))
       result.set = attributes.rawValue
       result.recursive = 1
+    case .lend(let source, let device, let inode, let base, let path, let attributes):
+      kind(CLINUX_STEP_LEND)
+      result.path = UnsafePointer(string(source))
+      result.base = UnsafePointer(string(base))
+      result.other = UnsafePointer(string(path))
+      result.set = attributes.rawValue
+      (result.device, result.inode) = (device, inode)
     case .mount(let type, let target, let options, let attributes):
       kind(CLINUX_STEP_FILESYSTEM)
       result.type = UnsafePointer(string(type))

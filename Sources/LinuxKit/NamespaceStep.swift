@@ -19,6 +19,14 @@ public enum NamespaceStep: Equatable, Sendable {
   /// A directory, with the mounts below it, appears as well on one below another that an app can
   /// write: no link is followed.
   case bindBeneath([UInt8], base: [UInt8], path: [UInt8], adding: MountAttributes)
+  /// A file or directory that was looked at before, with the mounts below it, appears as well at a
+  /// path below a directory, which an app may have written: no link is followed to either.
+  ///
+  /// ESTALE if another inode is there now. All of its mounts get the attributes, and none changes
+  /// with what is mounted outside later.
+  case lend(
+    [UInt8], device: UInt64, inode: UInt64, base: [UInt8], path: [UInt8],
+    adding: MountAttributes)
   /// A new file system without a device.
   case mount(type: String, onto: [UInt8], options: String, attributes: MountAttributes)
   /// The mount at a path gets attributes.

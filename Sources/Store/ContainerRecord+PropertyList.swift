@@ -23,6 +23,10 @@ extension ContainerRecord {
     if requirement != .adHoc { list["require"] = .string(requirement.rawValue) }
     if !tableDigest.isEmpty { list["chunkTable"] = .data(tableDigest) }
     if !authenticator.isEmpty { list["authenticator"] = .data(authenticator) }
+    if !grants.isEmpty { list["grants"] = .array(grants.map(Self.list)) }
+    if !allowances.isEmpty {
+      list["allow"] = .array(allowances.sorted().map { .string($0.rawValue) })
+    }
     list["profile"] = .string(profileName)
     list["inodeKey"] = .data(inodeKey.flatMap(Self.bytes))
     list["installed"] = .date(Double(installedSeconds))
@@ -52,6 +56,19 @@ extension ContainerRecord {
     if fields["require"] != nil {
       requirement = try Self.field("require", fields) { $0.string.flatMap(SealRequirement.init) }
     }
+    if fields["grants"] != nil {
+      grants = try Self.field("grants", fields) { $0.array }.map(Self.grant)
+    }
+    if fields["allow"] != nil {
+      let words = try Self.field("allow", fields) { $0.array }
+      allowances = Set(
+        try words.map { word throws(RecordError) in
+          guard let allowance = word.string.flatMap(Allowance.init) else {
+            throw RecordError(reason: "'allow' is not acceptable")
+          }
+          return allowance
+        })
+    }
   }
 
   /// 32 bytes; none if the key is not there, as in what an older version wrote.
@@ -68,6 +85,50 @@ extension ContainerRecord {
     guard let found = fields[key] else { throw RecordError(reason: "'\(key)' is missing") }
     guard let value = read(found) else { throw RecordError(reason: "'\(key)' is not acceptable") }
     return value
+  }
+
+  private static func list(_ grant: Grant) -> PropertyList {
+    var list = PropertyDictionary()
+    list["path"] = name(grant.path)
+    list["kind"] = .string(grant.kind.rawValue)
+    list["access"] = .string(grant.access.rawValue)
+    list["file"] = self.list(grant.identity)
+    list["directory"] = self.list(grant.parent)
+    list["owner"] = .integer(Int128(grant.ownerUID))
+    list["grantor"] = .integer(Int128(grant.grantorUID))
+    return .dictionary(list)
+  }
+
+  private static func list(_ identity: Grant.Identity) -> PropertyList {
+    .array([
+      .integer(Int128(identity.inode)), .integer(Int128(identity.bornNanoseconds)),
+      .integer(Int128(identity.device)),
+    ])
+  }
+
+  private static func grant(_ list: PropertyList) throws(RecordError) -> Grant {
+    guard let fields = list.dictionary else {
+      throw RecordError(reason: "'grants' is not acceptable")
+    }
+    return Grant(
+      path: try field("path", fields) { name($0).flatMap { $0.first == slash ? $0 : nil } },
+      kind: try field("kind", fields) { $0.string.flatMap(Grant.Kind.init) },
+      access: try field("access", fields) { $0.string.flatMap(Grant.Access.init) },
+      identity: try field("file", fields, identity),
+      parent: try field("directory", fields, identity),
+      ownerUID: try field("owner", fields) { $0.integer.flatMap { UInt32(exactly: $0) } },
+      grantorUID: try field("grantor", fields) { $0.integer.flatMap { UInt32(exactly: $0) } })
+  }
+
+  private static let slash = UInt8(ascii: "/")
+
+  private static func identity(_ list: PropertyList) -> Grant.Identity? {
+    guard let numbers = list.array?.map(\.integer), numbers.count == 3,
+      let inode = numbers[0].flatMap({ UInt64(exactly: $0) }),
+      let born = numbers[1].flatMap({ Int64(exactly: $0) }),
+      let device = numbers[2].flatMap({ UInt64(exactly: $0) })
+    else { return nil }
+    return Grant.Identity(inode: inode, bornNanoseconds: born, device: device)
   }
 
   /// Names are bytes: as a text where they are UTF-8, else as data.

@@ -210,7 +210,7 @@ extension Store {
     // One that is not there would keep every view of the container from being mounted.
     _ = try Profiles(settings: location.settings).shipped(named: profile)
     let now = currentSeconds()
-    return ContainerRecord(
+    var record = ContainerRecord(
       identifier: information.identifier, ownerUID: owner.uid, ownerGID: owner.gid,
       bundleName: name, executable: information.executable,
       displayName: information.displayName, version: information.version, sealState: .adHoc,
@@ -218,6 +218,9 @@ extension Store {
       inodeKey: present?.record.inodeKey
         ?? [.random(in: 0...UInt64.max), .random(in: 0...UInt64.max)],
       installedSeconds: present?.record.installedSeconds ?? now, updatedSeconds: now)
+    record.grants = present?.record.grants ?? []
+    record.allowances = present?.record.allowances ?? []
+    return record
   }
 
   /// Makes what a new container has besides record and bundle.

@@ -80,6 +80,9 @@ extension Store {
     }
     record.ownerUID = owner.uid
     record.ownerGID = owner.gid
+    // They are about another host's files.
+    record.grants = []
+    record.allowances = []
     try Container.write(record, into: container.directory)
   }
 }

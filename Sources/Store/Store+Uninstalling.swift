@@ -68,6 +68,9 @@ extension Store {
     record.sealState = .dataOnly
     record.tableDigest = []
     record.authenticator = []
+    // What is installed later may be another's app of the same name.
+    record.grants = []
+    record.allowances = []
     record.updatedSeconds = currentSeconds()
     try Container.write(record, into: staged)
     try commitUpdate(of: container, from: staging)

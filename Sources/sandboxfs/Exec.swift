@@ -56,10 +56,7 @@ func runOptions(_ arguments: ParsedArguments) throws -> RunOptions {
     try variable($0, options.environment)
   }
   options.directory = arguments.value(directoryOption) ?? []
-  options.allowed = Set(
-    arguments.values(allowOption).compactMap {
-      Allowance(rawValue: String(decoding: $0, as: UTF8.self))
-    })
+  options.allowed = Set(try allowances(arguments))
   options.statusFile = try arguments.value(statusOption).map(statusFile)
   return options
 }

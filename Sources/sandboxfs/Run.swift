@@ -1,6 +1,7 @@
 // `sandboxfs run APP [-- COMMAND [ARG...]]`.
 
 internal import Arguments
+internal import Containers
 internal import Launch
 internal import LinuxKit
 internal import Paths
@@ -11,12 +12,16 @@ let allowOption = Option(
   "allow", value: "WHAT", .oneOf(Allowance.allCases.map(\.rawValue).sorted()),
   summary: "let it reach something outside, by name; may be repeated")
 
+let withOption = Option(
+  "with", "w", value: "PATH[:ro]", .file,
+  summary: "lend it a file or directory for this once; may be repeated")
+
 let runSubcommand = Subcommand(
   command: Command(
     name: "run", summary: "Runs an app, or a command, inside of the app's container.",
     examples: [
       "sandboxfs run com.example.Notes", "sandboxfs run com.example.Notes -- ls -la",
-      "sandboxfs run --allow x11 org.gnustep.TextEdit",
+      "sandboxfs run --allow x11 --with ~/letters org.gnustep.TextEdit",
     ],
     discussion: [
       "The view is the home directory, /home/app, and the working directory. Besides it the "
@@ -25,7 +30,7 @@ let runSubcommand = Subcommand(
       "A program whose standard streams are terminals gets one of its own in their place.",
     ],
     positionals: [Positional("APP", .app, .optional)], rest: "COMMAND [ARG...]",
-    options: [allowOption, environmentOption, directoryOption, statusOption],
+    options: [allowOption, withOption, environmentOption, directoryOption, statusOption],
     exitStatuses: programStatuses),
   usageStatus: 125, failureStatus: 125
 ) { arguments in
@@ -52,7 +57,24 @@ let runSubcommand = Subcommand(
 private func run(_ arguments: ParsedArguments, _ options: RunOptions) throws -> RunOutcome {
   let container = try preparedContainer(arguments.positionals[0], arguments)
   try container.requireLaunchable()
+  var options = options
+  options.privatePlaces = container.store.privatePlaces
+  options.lent = try arguments.values(withOption).map { word in
+    let (path, access) = lent(word)
+    return try Launch.grant(
+      path, access, keepingFrom: options.privatePlaces, environment: options.environment)
+  }
   return try Launch.run(
     container.directory.descriptor, container.record, try configuration(of: container),
     command: arguments.rest ?? [], options, isCurrent: container.isCurrent)
+}
+
+/// A path, and what the app may do there: `:ro` or `:rw` may stand behind it.
+private func lent(_ word: [UInt8]) -> (path: [UInt8], Grant.Access) {
+  for (suffix, access) in [(":ro", Grant.Access.read), (":rw", .write)]
+  where word.count > suffix.utf8.count && word.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+  {
+    return (Array(word.dropLast(suffix.utf8.count)), access)
+  }
+  return (word, .write)
 }

@@ -66,6 +66,33 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
     }
   }
 
+  @Test("What was lent survives the record and an update, and not an uninstall")
+  func grants() throws {
+    try withStore { store, path in
+      let bundle = bytes(try SampleBundle.flat(in: path).path)
+      let identifier = try store.install(from: bundle).identifier
+      let file = Grant.Identity(inode: .max, bornNanoseconds: -1, device: 3)
+      let grants = [bytes("/srv/a"), [0x2f, 0xff]].map {
+        Grant(
+          path: $0, kind: .directory, access: .read, identity: file, parent: file, ownerUID: 1,
+          grantorUID: .max)
+      }
+      try store.changeGrants(of: identifier) { lent, allowed in
+        lent = grants.reversed()
+        allowed = [.userns, .x11]
+      }
+      for _ in 0..<2 {
+        let record = try store.container(identifier).record
+        #expect(record.grants == grants)
+        #expect(record.allowances == [.userns, .x11])
+        _ = try store.install(from: bundle)
+      }
+      try store.uninstall(identifier, keepData: true)
+      let record = try store.container(identifier).record
+      #expect(record.grants.isEmpty && record.allowances.isEmpty)
+    }
+  }
+
   @Test("A bundle name that is not UTF-8 survives the record")
   func bytesAsName() throws {
     try withStore { store, path in

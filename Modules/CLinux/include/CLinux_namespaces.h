@@ -11,6 +11,8 @@ enum clinux_step_kind {
   CLINUX_STEP_BIND,              ///< the mount at path onto other, attributes set; with those
                                  ///< below it if recursive
   CLINUX_STEP_BIND_BENEATH,      ///< the same onto the directory other below base, no link followed
+  CLINUX_STEP_LEND,              ///< the inode of device at path and all mounts below it, private,
+                                 ///< onto other below base, no link followed to either
   CLINUX_STEP_FILESYSTEM,        ///< type onto path with the MS_ flags in set, and options
   CLINUX_STEP_ATTRIBUTES,        ///< attributes set on the mount at path
   CLINUX_STEP_DIRECTORY,         ///< a directory at path with mode
@@ -33,6 +35,8 @@ struct clinux_step {
   const char *type;
   const char *options;
   uint64_t set;
+  uint64_t device; ///< major number in the upper half
+  uint64_t inode;
   uint32_t mode;
   uid_t uid;
   gid_t gid;

@@ -1,0 +1,15 @@
+// What an app may be allowed to reach outside of its container, by name.
+
+/// Something outside of its container that an app is allowed to reach, by name.
+public enum Allowance: String, Sendable, CaseIterable, Comparable {
+  /// User namespaces of its own, in which it can mount file systems of its own: for programs that
+  /// bring a sandbox with them.
+  ///
+  /// What such a program writes there can be executed; everything else holds.
+  case userns
+  /// The X server: every client of it can watch and drive all the others.
+  case x11
+
+  /// By name.
+  public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
