@@ -71,12 +71,15 @@ let package = Package(
     edge("LinuxKit", ["CLinux"]),
     edge("FuseKit", ["CFuse3", "CLinux", "LinuxKit"]),
     edge("Crypto", ["CCrypto", "LinuxKit"]),
+    edge("Accounting", ["Policy", "LinuxKit"]),
     edge(
       "Store",
       [
         "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "Crypto", "CArchive",
       ]),
-    edge("View", ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto"]),
+    edge(
+      "View",
+      ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting"]),
     edge("Mounting", ["Paths", "Containers", "LinuxKit", "Store", "CMount"]),
     edge(
       "MobileBackup",
@@ -92,11 +95,14 @@ let package = Package(
       "sandboxfs",
       [
         "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
-        "Store", "MobileBackup", "Mounting", "Launch",
+        "Store", "MobileBackup", "Mounting", "Launch", "Accounting",
       ]),
     program(
       "sandboxfs-view",
-      ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "View"]),
+      [
+        "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting",
+        "View",
+      ]),
     program(
       "MountHelper", ["Paths", "Containers", "Arguments", "LinuxKit", "Store", "Mounting"]),
 

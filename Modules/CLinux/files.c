@@ -1,4 +1,5 @@
 #include "CLinux_files.h"
+#include <errno.h>
 #include <linux/fs.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -6,7 +7,11 @@
 #include <sys/syscall.h>
 #include <linux/magic.h>
 #include <sys/sysmacros.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 
 int clinux_openat2(int directory, const char *path, uint64_t flags, uint64_t mode,
                    uint64_t resolve) {
@@ -104,4 +109,40 @@ int clinux_is_on_overlay(int descriptor) {
   struct statfs status;
   if (fstatfs(descriptor, &status) != 0) return -1;
   return status.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+// /proc/self/fd/N stands for the inode of an O_PATH descriptor; what is below it is a name in it.
+static ssize_t list_values(const char *path, int follows, char *names, size_t size) {
+  return follows ? listxattr(path, names, size) : llistxattr(path, names, size);
+}
+
+static int is_owners(const char *name) {
+  static const char user[] = "user.", acl[] = "system.posix_acl_";
+  return !strncmp(name, user, sizeof user - 1) || !strncmp(name, acl, sizeof acl - 1);
+}
+
+int64_t clinux_value_bytes(int directory, const char *name) {
+  char path[32 + 256], few[1024], *names = few;
+  int follows = name[0] == 0;
+  snprintf(path, sizeof path, "/proc/self/fd/%d%s%s", directory, follows ? "" : "/", name);
+  ssize_t count = list_values(path, follows, few, sizeof few);
+  if (count < 0 && errno == ERANGE) {
+    // The most that there can be.
+    names = malloc(65536);
+    if (!names) return -1;
+    count = list_values(path, follows, names, 65536);
+  }
+  int64_t sum = count < 0 && errno != ENOTSUP ? -1 : 0;
+  for (ssize_t at = 0; at < count; at += (ssize_t)strlen(names + at) + 1) {
+    if (!is_owners(names + at)) continue;
+    ssize_t size =
+        follows ? getxattr(path, names + at, NULL, 0) : lgetxattr(path, names + at, NULL, 0);
+    if (size > 0) sum += size;
+  }
+  if (names != few) {
+    int error = errno;
+    free(names);
+    errno = error;
+  }
+  return sum;
 }

@@ -51,7 +51,10 @@ public struct ViewConfiguration: Equatable, Sendable {
   /// Whether a process of its own watches over the one that serves.
   public var isSupervised: Bool
 
-  /// A configuration with every field given.
+  /// How much the container may hold in all.
+  public var limits = ContainerLimits()
+
+  /// A configuration with every field given but the limits.
   public init(
     identifier: [UInt8], ownerUID: UInt32, ownerGID: UInt32, bundleName: [UInt8],
     inodeKey: (UInt64, UInt64), layers: [ProfileSource], transport: Transport, target: [UInt8],
@@ -78,7 +81,7 @@ public struct ViewConfiguration: Equatable, Sendable {
 }
 
 extension ViewConfiguration {
-  private static let magic: [UInt8] = Array("SFSVIEW3".utf8)
+  private static let magic: [UInt8] = Array("SFSVIEW4".utf8)
   private static let maximumByteCount = 64 << 20
   private static let maximumLayerCount = 1024
 
@@ -104,6 +107,9 @@ extension ViewConfiguration {
     writer.integer(mountFlags)
     writer.seal(seal)
     writer.integer(UInt8(isSupervised ? 1 : 0))
+    writer.limit(limits.byteCount)
+    writer.limit(limits.entryCount)
+    writer.limit(limits.softByteCount)
     return writer.bytes
   }
 
@@ -120,12 +126,14 @@ extension ViewConfiguration {
       let transport = reader.integer(UInt8.self).flatMap(Transport.init(rawValue:)),
       let target = reader.bytes(), let source = reader.bytes(),
       let mountFlags = reader.integer(UInt64.self), let seal = reader.seal(),
-      let supervision = reader.integer(UInt8.self), supervision <= 1, reader.isAtEnd
+      let supervision = reader.integer(UInt8.self), supervision <= 1,
+      let limits = reader.limits(), reader.isAtEnd
     else { return nil }
     self.init(
       identifier: identifier, ownerUID: ownerUID, ownerGID: ownerGID, bundleName: bundleName,
       inodeKey: (firstKey, secondKey), layers: layers, transport: transport, target: target,
       source: source, mountFlags: mountFlags, seal: seal, isSupervised: supervision == 1)
+    self.limits = limits
   }
 
   private static func layers(from reader: inout ByteReader) -> [ProfileSource]? {
@@ -142,6 +150,11 @@ extension ViewConfiguration {
 }
 
 extension ByteWriter {
+  fileprivate mutating func limit(_ limit: UInt64?) {
+    integer(UInt8(limit == nil ? 0 : 1))
+    if let limit { integer(limit) }
+  }
+
   fileprivate mutating func seal(_ seal: ViewConfiguration.Seal) {
     switch seal {
     case .absent: integer(UInt8(0))
@@ -154,6 +167,19 @@ extension ByteWriter {
 }
 
 extension ByteReader {
+  fileprivate mutating func limits() -> ContainerLimits? {
+    guard let bytes = limit(), let entries = limit(), let soft = limit() else { return nil }
+    return ContainerLimits(byteCount: bytes, entryCount: entries, softByteCount: soft)
+  }
+
+  private mutating func limit() -> UInt64?? {
+    switch integer(UInt8.self) {
+    case 0: return .some(nil)
+    case 1: return integer(UInt64.self).map(Optional.some)
+    default: return nil
+    }
+  }
+
   fileprivate mutating func seal() -> ViewConfiguration.Seal? {
     switch integer(UInt8.self) {
     case 0: return .absent

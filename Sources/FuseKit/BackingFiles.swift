@@ -1,5 +1,6 @@
 // Files that the kernel reads and writes without us: passthrough, Linux 6.9.
 internal import CFuse3
+internal import Glibc
 public import LinuxKit
 
 /// The door to the kernel's table of backing files, of one connection.
@@ -31,5 +32,19 @@ public struct BackingFiles: @unchecked Sendable {
   /// none while one can be.
   public func forgetAttributes(of node: NodeID) {
     _ = cfuse_session_invalidate_attributes(session, fuse_ino_t(node.rawValue))
+  }
+}
+
+/// The nodes that the kernel knows, of one connection.
+public struct KernelNodes: @unchecked Sendable {
+  private let session: OpaquePointer
+
+  init(_ session: OpaquePointer) { self.session = session }
+
+  /// Whether the kernel knows a node; it forgets the node's attributes by being asked.
+  ///
+  /// One that it does not know it will never name again, but to forget it. Waits for nothing.
+  public func contains(_ node: NodeID) -> Bool {
+    cfuse_session_invalidate_attributes(session, fuse_ino_t(node.rawValue)) != -ENOENT
   }
 }

@@ -145,9 +145,10 @@ public struct OpenMode: Equatable, Sendable {
     backing = 0
   }
 
-  /// Passthrough to a backing file.
-  public init(backing: Int32) {
-    flags = .passthrough
+  /// Passthrough to a backing file; with `isWatched` of all but what is written by calls, which
+  /// comes to us.
+  public init(backing: Int32, isWatched: Bool = false) {
+    flags = isWatched ? [.passthrough, .directIO] : .passthrough
     self.backing = backing
   }
 }

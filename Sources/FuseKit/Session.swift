@@ -66,6 +66,9 @@ public final class Session: @unchecked Sendable {
     return BackingFiles(session)
   }
 
+  /// What the kernel knows.
+  public var kernelNodes: KernelNodes { KernelNodes(session) }
+
   /// Takes /dev/fuse, open and already mounted.
   public func adopt(_ device: CInt) throws(Errno) {
     guard fuse_session_mount(session, "/dev/fd/\(device)") == 0 else { throw .inputOutput }

@@ -221,10 +221,40 @@ public enum Attributes {
   }
 
   /// statvfs(3) of the file system that holds a descriptor.
-  public static func fileSystemStatus(_ descriptor: CInt) throws(Errno) -> statvfs {
+  public static func fileSystemStatus(_ descriptor: CInt) throws(Errno) -> FileSystemStatus {
     var status = statvfs()
     try check(fstatvfs(descriptor, &status))
     return status
+  }
+}
+
+/// What statvfs(3) says.
+public typealias FileSystemStatus = statvfs
+
+extension FileSystemStatus {
+  /// Shows at most so many bytes, of which at most so many are free.
+  public mutating func limitBytes(total: UInt64, free: UInt64) {
+    let unit: UInt64 = 4096
+    let scale = UInt64(max(1, f_frsize))
+    func units(_ count: fsblkcnt_t) -> UInt64 {
+      UInt64(count).multipliedFullWidth(by: scale).low / unit
+    }
+    let available = min(units(f_bavail), free / unit)
+    f_blocks = fsblkcnt_t(min(units(f_blocks), total / unit))
+    f_bfree = fsblkcnt_t(available)
+    f_bavail = fsblkcnt_t(available)
+    f_frsize = UInt(unit)
+    f_bsize = UInt(unit)
+  }
+
+  /// Shows at most so many entries, of which at most so many are free.
+  public mutating func limitEntries(total: UInt64, free: UInt64) {
+    // Where inodes are made as they are needed, there are none to begin with.
+    let isCounted = f_files > 0
+    let available = isCounted ? min(UInt64(f_favail), free) : free
+    f_files = fsfilcnt_t(isCounted ? min(UInt64(f_files), total) : total)
+    f_ffree = fsfilcnt_t(available)
+    f_favail = fsfilcnt_t(available)
   }
 }
 
@@ -297,6 +327,23 @@ public enum ExtendedAttributes {
       start += size
     }
     return kept
+  }
+
+  /// How many bytes the values have that a file's owner may set: those in `user.` and the ACLs.
+  ///
+  /// Of a name in a directory, the link itself if it is one; of an O_PATH descriptor where the name
+  /// is empty.
+  public static func ownersByteCount(
+    _ name: UnsafePointer<CChar>, in directory: CInt
+  ) throws(Errno) -> Int64 {
+    let count = clinux_value_bytes(directory, name)
+    if count < 0 { throw Errno.last }
+    return count
+  }
+
+  /// Whether an attribute is one of those whose bytes are counted there.
+  public static func isOwners(_ name: Name) -> Bool {
+    name.begins(with: "user.") || name.begins(with: "system.posix_acl_")
   }
 
   /// removexattr(2).

@@ -96,6 +96,27 @@ public struct Quota: Hashable, Sendable {
   }
 }
 
+extension Quota {
+  /// A number of bytes; K, M and G are powers of 1024.
+  public static func byteCount(_ text: [UInt8]) -> UInt64? {
+    let shift: UInt64
+    switch text.last {
+    case UInt8(ascii: "K"): shift = 10
+    case UInt8(ascii: "M"): shift = 20
+    case UInt8(ascii: "G"): shift = 30
+    default: return number(text[...])
+    }
+    guard let count = number(text.dropLast()), count <= UInt64.max >> shift else { return nil }
+    return count << shift
+  }
+
+  /// A whole number.
+  public static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
+    guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return UInt64(String(decoding: digits, as: UTF8.self))
+  }
+}
+
 /// What is logged about a path.
 public enum AuditMode: UInt8, Sendable {
   /// What is refused: where no rule says anything.

@@ -122,6 +122,12 @@ public struct RuleID: Hashable, Sendable {
   /// What is sealed is as it was sealed, or not there for anyone.
   public static var seal: Self { Self(rawValue: .max - 6) }
 
+  /// The limit that the container's record sets.
+  public static var recordLimit: Self { Self(rawValue: .max - 7) }
+
+  /// Allowed, and written down since it goes beyond the soft limit of the container's record.
+  public static var softLimit: Self { Self(rawValue: .max - 8) }
+
   static let builtIn: [(rule: Self, name: String)] = [
     (unset, "built-in:unset"),
     (structural, "built-in:structural"),
@@ -130,6 +136,8 @@ public struct RuleID: Hashable, Sendable {
     (zones, "built-in:zones"),
     (zoneLimit, "built-in:zone-limit"),
     (seal, "built-in:seal"),
+    (recordLimit, "built-in:limit"),
+    (softLimit, "built-in:soft-limit"),
   ]
 }
 

@@ -17,6 +17,8 @@ struct ProfileParser {
   private let library: [Entry]
   private var profile = Profile()
   private var errors: [ProfileError] = []
+  /// How many rules set a limit.
+  private var quotaCount = 0
 
   /// What the line that is being read belongs to.
   private struct Context {
@@ -189,6 +191,13 @@ struct ProfileParser {
     guard profile.rules.count < Self.maximumRuleCount else {
       let expected = "at most \(Self.maximumRuleCount) rules in all layers together"
       return report(LineError(words[0], expected: expected), in: context)
+    }
+    if reader.setsLimit {
+      quotaCount += 1
+      guard quotaCount <= QuotaSet.capacity else {
+        let expected = "at most \(QuotaSet.capacity) rules with quota= in all layers together"
+        return report(LineError(words[0], expected: expected), in: context)
+      }
     }
     let place = SourcePlace(rank: context.rank, file: context.file, line: context.line)
     profile.rules.append(reader.rule(pattern, at: place))

@@ -19,6 +19,8 @@ struct RuleBook: Sendable {
   /// Whether what the administrator has not refused is allowed, to learn what is wanted.
   let isLearning: Bool
   private(set) var rules: [Rule] = []
+  /// The rules that set a limit, in the order of reading.
+  private(set) var quotaRules: [UInt32] = []
   private(set) var globs = GlobTable()
   /// The globs of each set of names, as a range of `onlyGlobs`.
   private var onlySets: [Range<Int>] = [0..<0]
@@ -29,6 +31,7 @@ struct RuleBook: Sendable {
     self.isLearning = isLearning
     var known: [Set<Glob>: UInt32] = [:]
     for parsed in profile.rules {
+      if parsed.quota != nil { quotaRules.append(UInt32(rules.count)) }
       rules.append(
         Rule(
           place: parsed.place, assigned: parsed.assigned, granted: parsed.granted,
@@ -47,6 +50,12 @@ struct RuleBook: Sendable {
     onlySets.append(start..<onlyGlobs.count)
     known[set] = number
     return number
+  }
+
+  /// The bit of a rule that sets a limit.
+  func quotaBit(of rule: UInt32) -> QuotaSet {
+    // Sorted, and as few as a set has bits: the parser sees to it.
+    QuotaSet(number: quotaRules.firstIndex(of: rule) ?? 0)
   }
 
   /// Whether a rule's `only` lets a name be created.

@@ -20,6 +20,9 @@ struct RuleReader {
       quota: quota, only: only)
   }
 
+  /// Whether it limits what may lie below.
+  var setsLimit: Bool { quota != nil }
+
   /// How the attributes that a layer may say are spelled.
   static func spellings(for rank: ProfileSource.Rank) -> String {
     rank.onlyTakesAway
@@ -122,31 +125,13 @@ struct RuleReader {
   private static func quota(_ value: Word) throws(LineError) -> Quota {
     let parts = value.split(separator: ",")
     if parts.count > 2 { throw LineError(parts[2], expected: "quota=SIZE or quota=SIZE,ENTRIES") }
-    guard let size = size(parts[0].plain) else {
+    guard let size = Quota.byteCount(parts[0].plain) else {
       throw LineError(parts[0], expected: "a size such as 500, 64K, 10M or 2G")
     }
     guard parts.count == 2 else { return Quota(byteCount: size) }
-    guard let entries = number(parts[1].plain[...]) else {
+    guard let entries = Quota.number(parts[1].plain[...]) else {
       throw LineError(parts[1], expected: "a number of entries")
     }
     return Quota(byteCount: size, entryCount: entries)
-  }
-
-  /// A number of bytes; K, M and G are powers of 1024.
-  private static func size(_ text: [UInt8]) -> UInt64? {
-    let shift: UInt64
-    switch text.last {
-    case UInt8(ascii: "K"): shift = 10
-    case UInt8(ascii: "M"): shift = 20
-    case UInt8(ascii: "G"): shift = 30
-    default: return number(text[...])
-    }
-    guard let count = number(text.dropLast()), count <= UInt64.max >> shift else { return nil }
-    return count << shift
-  }
-
-  private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
-    guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    return UInt64(String(decoding: digits, as: UTF8.self))
   }
 }

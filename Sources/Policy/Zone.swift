@@ -52,6 +52,8 @@ struct Zone: Sendable {
   var nameRules: UInt32 = 0
   var quotaBytes = UInt64.max
   var quotaEntries = UInt64.max
+  /// The rules of `quotaRules` that set a limit, as a set of `QuotaRule`s' bits.
+  var quotas: QuotaSet = []
   /// The live positions, a list.
   var live: UInt32 = 0
   /// The zone below for names that no pattern speaks of; 0 while it is unknown, since the root is
@@ -67,7 +69,7 @@ struct Zone: Sendable {
   /// Whether the same operations are allowed here as there.
   func conducts(like other: Zone) -> Bool {
     flags.intersection(.conduct) == other.flags.intersection(.conduct) && only == other.only
-      && quotaBytes == other.quotaBytes && quotaEntries == other.quotaEntries
+      && quotas == other.quotas
   }
 
   /// Whether every attribute is the same here as there.

@@ -214,8 +214,10 @@ struct ZoneTable: Sendable {
     zone.quotaRules = merge(zone.quotaRules, with: rules, .quota, book)
     zone.quotaBytes = .max
     zone.quotaEntries = .max
+    zone.quotas = []
     for index in lists.elements(of: zone.quotaRules) {
       guard let quota = book.rules[Int(index)].quota else { continue }
+      zone.quotas.insert(book.quotaBit(of: index))
       zone.quotaBytes = min(zone.quotaBytes, quota.byteCount)
       zone.quotaEntries = min(zone.quotaEntries, quota.entryCount ?? .max)
     }

@@ -14,10 +14,13 @@ struct Arena {
     var nodeChunks: UInt32
     var nameChunks: UInt32
     var handleChunks: UInt32
+    var accountChunks: UInt32
     /// The generation of the last node or handle made: no two in a view's life share one.
     var generation: UInt32
     /// The policy that was set since the mount, as a file in memory; -1 for the one of the mount.
     var policyFile: CInt
+    /// The one that was set before it; -1 if there is none.
+    var formerPolicyFile: CInt
     /// The number of that policy.
     var policyNumber: UInt32
     /// The last backing file that is known to have been registered.
@@ -43,6 +46,9 @@ struct Arena {
   let nodes: Slab
   let names: NameCells
   let handles: Slab
+  let accounts: Slab
+  /// The books, which are of `Books.byteCount`.
+  let books: UnsafeMutableRawPointer
 
   /// An empty arena; one that outlives its process if `isShared`.
   ///
@@ -54,13 +60,16 @@ struct Arena {
     let nodeBytes = Slab.byteCount(stride: nodeStride, capacity: Arena.nodeCapacity)
     let cellBytes = Slab.byteCount(stride: cellStride, capacity: Arena.cellCapacity)
     let handleBytes = Slab.byteCount(stride: handleStride, capacity: Arena.handleCapacity)
+    let accountStride = MemoryLayout<AccountRecord>.stride
+    let accountBytes = Slab.byteCount(stride: accountStride, capacity: Books.accountCapacity)
     let byteCount =
-      Arena.headerByteCount + Arena.journalByteCount + AuditRing.byteCount + nodeBytes + cellBytes
-      + handleBytes
+      Arena.headerByteCount + Arena.journalByteCount + AuditRing.byteCount + Books.byteCount
+      + nodeBytes + cellBytes + handleBytes + accountBytes
     let mapping = isShared ? try Mapping(sharing: byteCount) : try Mapping(reserving: byteCount)
     header = mapping.start.bindMemory(to: Header.self, capacity: 1)
     header.pointee.layoutVersion = Arena.layoutVersion
     header.pointee.policyFile = -1
+    header.pointee.formerPolicyFile = -1
     lock = PlainLock(at: mapping.start + Arena.headerByteCount / 2)
     let records = UnsafeMutableRawPointer(header)
       .advanced(by: MemoryLayout<UInt32>.stride)
@@ -70,6 +79,8 @@ struct Arena {
     start += Arena.journalByteCount
     audit = AuditRing(at: start)
     start += AuditRing.byteCount
+    books = start
+    start += Books.byteCount
     nodes = Slab(
       at: start, stride: nodeStride, capacity: Arena.nodeCapacity, chunkCount: records,
       isShared: isShared)
@@ -81,6 +92,10 @@ struct Arena {
     start += cellBytes
     handles = Slab(
       at: start, stride: handleStride, capacity: Arena.handleCapacity, chunkCount: records + 2,
+      isShared: isShared)
+    start += handleBytes
+    accounts = Slab(
+      at: start, stride: accountStride, capacity: Books.accountCapacity, chunkCount: records + 3,
       isShared: isShared)
   }
 }

@@ -56,7 +56,7 @@ extension NodeRecord {
     NodeRecord(
       state: [], generation: 0, parent: 0, name: 0, device: 0, zone: 0, zoneEpoch: 0,
       descriptor: -1, inode: 0, birthNanoseconds: 0, lookups: 0, backing: 0, type: 0,
-      entry: SealedBundle.none, nextInBucket: 0,
+      entry: SealedBundle.none, account: 0, nextInBucket: 0,
       children: 0, opens: 0, writers: 0, mappers: 0, pins: 0, moreRecent: 0, lessRecent: 0)
   }
 }

@@ -128,6 +128,7 @@ extension NodeTable {
       let parent = node.pointee.parent
       if !node.pointee.state.contains(.unhashed) { remove(index) }
       dropDescriptor(node, index, &closing)
+      endAccount(of: node)
       let name = node.pointee.name
       clear(stateAt: slab.slot(index))
       names.free(name)

@@ -18,9 +18,15 @@ extension NodeTable {
     slab.rebuild()
     names.rebuild()
     handles.rebuild()
+    books.recover()
     clearDerived()
     slab.forEach { index in clearDerived(index) }
     slab.forEach { index in derive(index) }
+    books.forEachAccount { number, account in
+      if account.node != 0 && slab.isLive(account.node) {
+        record(account.node).pointee.account = number
+      }
+    }
     handles.forEach { handle in
       openCount += 1
       record(handle.node).pointee.opens += 1
@@ -46,6 +52,7 @@ extension NodeTable {
 
   private func clearDerived(_ index: NodeIndex) {
     let node = record(index)
+    node.pointee.account = 0
     node.pointee.nextInBucket = 0
     node.pointee.children = 0
     node.pointee.opens = 0

@@ -19,6 +19,7 @@ final class NodeTable: @unchecked Sendable {
   /// The policy by which requests are judged from now on.
   @exclusivity(unchecked) var generation: PolicyGeneration
   let header: UnsafeMutablePointer<Arena.Header>
+  let books: Books
   @exclusivity(unchecked) var slab: Slab
   @exclusivity(unchecked) var names: NameCells
 
@@ -62,6 +63,7 @@ final class NodeTable: @unchecked Sendable {
   ) throws(Errno) {
     lock = arena.lock
     header = arena.header
+    books = try Books(arena)
     slab = arena.nodes
     names = arena.names
     generation = PolicyGeneration(policy, number: 1)

@@ -49,6 +49,8 @@ struct NodeRecord {
   var entry: UInt32
 
   // Derived.
+  /// The account that says what of the books is its; 0 if a look at the file does.
+  var account: UInt32
   var nextInBucket: UInt32
   /// How many nodes have this one as their parent.
   var children: UInt32
@@ -80,6 +82,8 @@ struct HandleRecord {
     /// Every write begins at the end.
     static let appendOnly = State(rawValue: 1 << 3)
     static let readable = State(rawValue: 1 << 4)
+    /// Where it is open in passthrough, its writes come to us all the same.
+    static let watched = State(rawValue: 1 << 5)
   }
 
   // All primary.

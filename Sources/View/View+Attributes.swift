@@ -45,7 +45,11 @@ extension ViewFileSystem {
       defer { nodes.unpin(index) }
       // The size first: it is what can fail for want of space, and then nothing has changed.
       try mutate(.setsValue) { () throws(Errno) in
-        if changes.contains(.size) { try setSize(descriptor, attributes, handle) }
+        if changes.contains(.size) {
+          try resizing(request, index, descriptor, .write, to: { _ in attributes.size }) {
+            () throws(Errno) in try setSize(descriptor, attributes, handle)
+          }
+        }
         try setOwner(request, descriptor, attributes, changes)
         try setMode(descriptor, attributes, changes)
         try setTimes(descriptor, attributes, changes)
@@ -236,7 +240,7 @@ extension ViewFileSystem {
     let isACL = Name(name).equals(ExtendedAttributes.accessACL)
     let create: CInt = 1
     let mustBeNew: Bool? = flags & create != 0 ? true : nil
-    changeAttribute(request, node, reply, name, mustBeNew: mustBeNew) {
+    changeAttribute(request, node, reply, name, mustBeNew: mustBeNew, newCount: value.count) {
       descriptor, name throws(Errno) in
       guard isACL && !clearsSetGroupID else {
         return try ExtendedAttributes.set(
@@ -282,7 +286,8 @@ extension ViewFileSystem {
   @inline(__always)
   private func changeAttribute(
     _ request: Request, _ node: NodeID, _ reply: consuming Reply, _ name: UnsafePointer<CChar>,
-    mustBeNew: Bool?, _ change: (CInt, UnsafePointer<CChar>) throws(Errno) -> Void
+    mustBeNew: Bool?, newCount: Int = 0,
+    _ change: (CInt, UnsafePointer<CChar>) throws(Errno) -> Void
   ) {
     do throws(Errno) {
       let subject = try admit(request, .setattr, node)
@@ -292,11 +297,26 @@ extension ViewFileSystem {
       if let mustBeNew, !RequestRecord.isRepeated {
         try require(name, of: descriptor, isNew: mustBeNew)
       }
-      try mutate(.setsValue) { () throws(Errno) in try change(descriptor, name) }
+      try revaluing(
+        request, subject.index, descriptor,
+        by: { () throws(Errno) in try growth(name, of: descriptor, to: newCount) }
+      ) { () throws(Errno) in
+        try mutate(.setsValue) { () throws(Errno) in try change(descriptor, name) }
+      }
       reply.succeed()
     } catch {
       reply.fail(error)
     }
+  }
+
+  /// By how much an attribute becomes larger, of those that are counted.
+  private func growth(
+    _ name: UnsafePointer<CChar>, of descriptor: CInt, to count: Int
+  ) throws(Errno) -> Int64 {
+    guard ExtendedAttributes.isOwners(Name(name)) else { return 0 }
+    // What is not there, or can't be, the change itself will say.
+    let old = try? ExtendedAttributes.get(descriptor, name, into: nil, byteCount: 0)
+    return Int64(count - (old ?? 0))
   }
 
   private func require(
@@ -330,15 +350,5 @@ extension ViewFileSystem {
     for index in 0..<length { buffer[index] = CChar(bitPattern: namespace.utf8Start[index]) }
     for index in 0...given.count { buffer[length + index] = name[index] }
     return UnsafePointer(buffer)
-  }
-
-  // MARK: Free space
-
-  func answerFree(_ reply: consuming Reply) {
-    do throws(Errno) {
-      reply.fileSystemStatus(try Attributes.fileSystemStatus(backing.data.rawValue))
-    } catch {
-      reply.fail(error)
-    }
   }
 }

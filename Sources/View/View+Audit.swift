@@ -85,6 +85,14 @@ extension ViewFileSystem {
     return error
   }
 
+  /// Writes down what a limit has said, unless a rule wants silence there.
+  @inline(never)
+  func noteLimit(_ code: CInt, _ rule: RuleID, _ inquiry: Inquiry) {
+    guard let scratch = try? ThreadScratch.current() else { return }
+    let ruling = nodes.ruling(of: inquiry.subject.node, scratch)
+    if ruling.attributes.audit != .silent { log(code, rule, ruling, inquiry) }
+  }
+
   @inline(never)
   private func refuse(
     _ denial: Denial, _ rule: RuleID, _ ruling: Ruling, _ inquiry: Inquiry

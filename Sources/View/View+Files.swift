@@ -23,6 +23,20 @@ private enum OpenFlag {
   static let backing: CInt = accessMode | truncate | noAccessTime
 }
 
+/// Flags of fallocate(2).
+private enum AllocationFlag {
+  static let keepSize: CInt = 0x1
+  static let punchHole: CInt = 0x2
+}
+
+extension Int64 {
+  /// The sum, or the largest number where it would be larger.
+  func saturating(adding other: Int64) -> Int64 {
+    let (sum, isBeyond) = addingReportingOverflow(other)
+    return isBeyond ? .max : sum
+  }
+}
+
 extension ViewFileSystem {
   // MARK: Opening
 
@@ -45,16 +59,24 @@ extension ViewFileSystem {
       defer { nodes.unpin(index) }
       // What was cut off for certain may have been written to since.
       let done = RequestRecord.wasExecuted ? OpenFlag.truncate : 0
-      let descriptor = try nodes.withRoom { () throws(Errno) in
-        try mutate(.setsValue) { () throws(Errno) in
-          try Descriptor.reopen(path, flags & OpenFlag.backing & ~done)
+      let given = flags & OpenFlag.backing & ~done
+      let descriptor =
+        given & OpenFlag.truncate == 0
+        ? try reopen(path, given)
+        : try resizing(request, index, path, .write, to: { _ in 0 }) { () throws(Errno) in
+          try reopen(path, given)
         }
-      }
       let open = try keep(request, index, descriptor, path: path, flags, ruling)
       FaultPoint.beforeAnswer.pass()
       if !reply.opened(open.handle, open.mode) { close(open.handle) }
     } catch {
       reply.fail(error)
+    }
+  }
+
+  private func reopen(_ path: CInt, _ flags: CInt) throws(Errno) -> Descriptor {
+    try nodes.withRoom { () throws(Errno) in
+      try mutate(.setsValue) { () throws(Errno) in try Descriptor.reopen(path, flags) }
     }
   }
 
@@ -120,6 +142,7 @@ extension ViewFileSystem {
     if isAppendOnly && state.contains(.writable) && nodes.isOpenInPassthrough(index) {
       throw .textBusy
     }
+    if try isLimited(index) { state.insert(.watched) }
     let mayPass = !isAppendOnly && !nodes.state(of: index).contains(.bundle)
     let opening = try nodes.opened(index, state) { mayPass ? register(path) : 0 }
     if opening.backing != 0 && opening.isFirstMapper {
@@ -128,7 +151,7 @@ extension ViewFileSystem {
     do throws(Errno) {
       let handle = HandleID(
         try handles.open(index, descriptor, state, process: request.pid))
-      return (handle, mode(opening.backing, isAppendOnly: isAppendOnly))
+      return (handle, mode(opening.backing, state))
     } catch {
       closed(index, state)
       throw error
@@ -144,9 +167,20 @@ extension ViewFileSystem {
 
   /// In an `append` zone the kernel may cache nothing: a page that is mapped shared could be
   /// changed without a message.
-  func mode(_ backing: Int32, isAppendOnly: Bool) -> OpenMode {
-    if isAppendOnly && backing == 0 { return OpenMode(.directIO) }
-    return backing == 0 ? OpenMode(.keepCache) : OpenMode(backing: backing)
+  ///
+  /// Where there is a limit, what is written to a file in passthrough comes to us all the same.
+  func mode(_ backing: Int32, _ state: HandleRecord.State) -> OpenMode {
+    if state.contains(.appendOnly) && backing == 0 { return OpenMode(.directIO) }
+    guard backing != 0 else { return OpenMode(.keepCache) }
+    return OpenMode(
+      backing: backing, isWatched: state.isSuperset(of: [.writable, .watched]))
+  }
+
+  /// Whether what a file costs is in any book.
+  @inline(__always)
+  private func isLimited(_ index: NodeIndex) throws(Errno) -> Bool {
+    guard books.isKept else { return false }
+    return !nodes.books(of: index, try ThreadScratch.current()).isEmpty
   }
 
   func createFile(
@@ -162,7 +196,9 @@ extension ViewFileSystem {
       }
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
-      let descriptor = try create(request, name, directory, mode, flags)
+      let descriptor = try naming(
+        request, name, in: parent, directory, .file, contents: 0
+      ) { () throws(Errno) in try create(request, name, directory, mode, flags) }
       let status = try InodeStatus.of(descriptor.rawValue)
       var entry = try entry(name, in: parent, ruling, status)
       let index = try nodes.index(of: entry.node.rawValue)
@@ -177,13 +213,21 @@ extension ViewFileSystem {
         }
       } catch {
         // What can't be opened is not left behind.
+        try? unmake(name, directory)
         nodes.forget(entry.node.rawValue, 1)
-        try? Names.unlink(name.cString, in: directory)
         throw error
       }
     } catch {
       reply.fail(error)
     }
+  }
+
+  private func unmake(_ name: Name, _ directory: CInt) throws(Errno) {
+    let file = try nodes.openPath(name.cString, in: directory)
+    var departure = try beginRemoval(file.rawValue, try InodeStatus.of(file.rawValue))
+    defer { end(departure, isDone: false) }
+    try Names.unlink(name.cString, in: directory)
+    noteRemoval(&departure)
   }
 
   /// Creates the file as the caller.
@@ -226,6 +270,7 @@ extension ViewFileSystem {
 
   func close(_ handle: HandleID) {
     guard let closed = try? handles.close(handle.rawValue) else { return }
+    if books.isKept { settleUnwatched(closed.node) }
     self.closed(closed.node, closed.state)
   }
 
@@ -262,8 +307,13 @@ extension ViewFileSystem {
     do throws(Errno) {
       let open = try handles.find(handle.rawValue)
       try requirePosition(request, open, offset)
-      let count = try mutate(.setsValue) { () throws(Errno) in
-        try FileIO.write(open.descriptor, bytes, at: offset)
+      let count = try resizing(
+        request, open.node, open.descriptor, .write,
+        to: { max($0, offset.saturating(adding: Int64(bytes.count))) }
+      ) { () throws(Errno) in
+        try mutate(.setsValue) { () throws(Errno) in
+          try FileIO.write(open.descriptor, bytes, at: offset)
+        }
       }
       reply.written(count)
     } catch {
@@ -311,8 +361,19 @@ extension ViewFileSystem {
       if open.state.contains(.appendOnly) && mode & ~1 != 0 {
         try refuseChange(request, open)
       }
-      try mutate(.setsValue) { () throws(Errno) in
-        try FileIO.allocate(open.descriptor, mode: mode, offset: offset, length: length)
+      try resizing(
+        request, open.node, open.descriptor, .write,
+        to: { size throws(Errno) in
+          let end = offset.saturating(adding: length)
+          guard mode & AllocationFlag.keepSize != 0 else { return max(size, end) }
+          // What is beyond the end would be there without being counted.
+          if end > size && mode & AllocationFlag.punchHole == 0 { throw .notSupported }
+          return size
+        }
+      ) { () throws(Errno) in
+        try mutate(.setsValue) { () throws(Errno) in
+          try FileIO.allocate(open.descriptor, mode: mode, offset: offset, length: length)
+        }
       }
       reply.succeed()
     } catch {
@@ -335,11 +396,20 @@ extension ViewFileSystem {
           try copySealed(request, from, sealed, source.offset, to: to, target.offset, count))
       }
       // The answer has 32 bits, and a thread is not to be busy for long: callers ask again.
-      let limit = 64 << 20
-      let copied = try mutate(.setsValue) { () throws(Errno) in
-        try FileIO.copy(
-          from: from.descriptor, at: source.offset, to: to.descriptor, at: target.offset,
-          count: min(count, limit))
+      let count = min(count, 64 << 20)
+      let copied = try resizing(
+        request, to.node, to.descriptor, .write,
+        to: { size throws(Errno) in
+          let rest = try InodeStatus.of(from.descriptor).size.saturating(adding: -source.offset)
+          let length = max(0, min(Int64(count), rest))
+          return max(size, length == 0 ? 0 : target.offset.saturating(adding: length))
+        }
+      ) { () throws(Errno) in
+        try mutate(.setsValue) { () throws(Errno) in
+          try FileIO.copy(
+            from: from.descriptor, at: source.offset, to: to.descriptor, at: target.offset,
+            count: count)
+        }
       }
       reply.written(copied)
     } catch {

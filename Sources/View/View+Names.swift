@@ -2,6 +2,7 @@
 //
 // The kernel holds the locks of the directories until it is answered, so no two of these meet at
 // one name; what else looks for the node meanwhile waits for `endMove`.
+import Accounting
 import Containers
 import FuseKit
 import LinuxKit
@@ -52,12 +53,17 @@ extension ViewFileSystem {
       let ruling = try requireCreate(request, name, in: parent, kind, scratch)
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
-      try mutate(.makesName) { () throws(Errno) in
-        try caller.acting(
-          uid: request.uid, gid: request.gid, mask: request.mask,
-          keepsSetGroupID: mode & 0o2000 != 0
-        ) { () throws(Errno) in
-          try once(.exists) { () throws(Errno) in try call(directory) }
+      try naming(
+        request, name, in: parent, directory, kind,
+        contents: kind == .directory || kind == .symlink ? Charge.unit : 0
+      ) { () throws(Errno) in
+        try mutate(.makesName) { () throws(Errno) in
+          try caller.acting(
+            uid: request.uid, gid: request.gid, mask: request.mask,
+            keepsSetGroupID: mode & 0o2000 != 0
+          ) { () throws(Errno) in
+            try once(.exists) { () throws(Errno) in try call(directory) }
+          }
         }
       }
       let status = try InodeStatus.of(name.cString, in: directory)
@@ -141,6 +147,8 @@ extension ViewFileSystem {
     if RequestRecord.isRepeated, try finishRemoval(name, parent, directory, scratch) { return }
     let doomed = try nodes.openPath(name.cString, in: directory)
     let status = try InodeStatus.of(doomed.rawValue)
+    var departure = try beginRemoval(doomed.rawValue, status)
+    defer { end(departure, isDone: false) }
     nodes.beginMove()
     defer { nodes.endMove() }
     let orphan = isDirectory ? nil : setAside(name, parent, doomed.rawValue, status, scratch)
@@ -156,6 +164,7 @@ extension ViewFileSystem {
       takeBack(orphan)
       throw error
     }
+    noteRemoval(&departure)
     leave(name, parent, status, isLast: status.linkCount <= 1, doomed, orphan)
   }
 
@@ -225,6 +234,10 @@ extension ViewFileSystem {
         target.name), by: source.ruling,
       Inquiry(
         request, .rename, source.subject, second: target.subject, kind(status.mode)))
+    var departure = try beginMove(
+      request, source, status, to: target, replacing: replaced.path, replacedStatus, scratch)
+    var isDone = false
+    defer { end(departure, isDone: isDone) }
     nodes.beginMove()
     defer { nodes.endMove() }
     var orphan: Name?
@@ -243,6 +256,8 @@ extension ViewFileSystem {
       if isMarked { removeMark(source) }
       throw error
     }
+    isDone = true
+    noteRemoval(&departure)
     if let replacedStatus, let descriptor = replaced.take() {
       leave(
         target.name, target.parent, replacedStatus, isLast: replacedStatus.linkCount <= 1,

@@ -1,7 +1,7 @@
 // Another policy for a view that is mounted: what it means for those who have files open, and what
 // the kernel must be told.
 public import FuseKit
-internal import LinuxKit
+public import LinuxKit
 public import Policy
 
 extension ViewFileSystem {
@@ -34,8 +34,13 @@ extension ViewFileSystem {
   ///
   /// With a `lesson` it is a policy that lends what the lesson's own refuses, and the requests that
   /// tell the two apart are noted there.
-  public func setPolicy(_ engine: PolicyEngine, _ lesson: Lesson? = nil) -> PolicyChange {
-    let old = nodes.replacePolicy(engine, lesson)
+  ///
+  /// `quiesce` waits for requests that began before it was called. Throws what counting throws
+  /// where there are limits; then nothing has changed.
+  public func setPolicy(
+    _ engine: PolicyEngine, _ lesson: Lesson? = nil, quiesce: () -> Bool
+  ) throws(Errno) -> PolicyChange {
+    let old = try replacePolicy(engine, lesson, quiesce: quiesce)
     return PolicyChange(
       kept: keptAccess(),
       // Where no directory is opened, the rule about a listing is asked only when it is read.

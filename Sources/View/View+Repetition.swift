@@ -14,9 +14,7 @@ extension ViewFileSystem {
       return nil
     }
     let backing = nodes.backing(of: open.node)
-    return (
-      HandleID(number), mode(backing, isAppendOnly: open.state.contains(.appendOnly)), open
-    )
+    return (HandleID(number), mode(backing, open.state), open)
   }
 
   /// Answers CREATE with the file that the first run has created and opened.
@@ -88,6 +86,7 @@ extension ViewFileSystem {
       RequestRecord.current.descriptor = -1
       throw error
     }
+    finishRemoval(of: status)
     nodes.beginMove()
     defer { nodes.endMove() }
     let orphan = orphan(of: Identity(status), scratch)
@@ -111,6 +110,7 @@ extension ViewFileSystem {
     }
     if let kept { try finishLeaving(target.name, target.parent, kept, scratch) }
     let status = try InodeStatus.of(target.name.cString, in: target.directory)
+    finishMove(of: status, to: target, scratch)
     nodes.beginMove()
     defer { nodes.endMove() }
     nodes.moved(

@@ -263,10 +263,14 @@ extension ViewFileSystem {
     let room = Int64(min(count, ThreadScratch.dataByteCount))
     let wanted = offset..<(offset + min(room, size - offset))
     let start = try sealedBytes(request, source, node, wanted, scratch)
-    return try mutate(.setsValue) { () throws(Errno) in
-      try FileIO.write(
-        target.descriptor,
-        UnsafeRawBufferPointer(start: scratch.data + start, count: wanted.count), at: targetOffset)
+    let bytes = UnsafeRawBufferPointer(start: scratch.data + start, count: wanted.count)
+    return try resizing(
+      request, target.node, target.descriptor, .write,
+      to: { max($0, targetOffset.saturating(adding: Int64(bytes.count))) }
+    ) { () throws(Errno) in
+      try mutate(.setsValue) { () throws(Errno) in
+        try FileIO.write(target.descriptor, bytes, at: targetOffset)
+      }
     }
   }
 

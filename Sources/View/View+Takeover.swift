@@ -20,6 +20,7 @@ extension ViewFileSystem {
     journal.forEachLeft { $0.settleAudit(audit.total) }
     session.finishForgetting()
     releaseRecords()
+    settleAccounts()
     do throws(Errno) {
       // Before anything is closed: what a device had read is lost with it.
       try session.resend()
@@ -51,6 +52,7 @@ extension ViewFileSystem {
     handles.forEach { kept.insert($0.descriptor) }
     journal.forEachLeft { kept.insert($0.descriptor) }
     kept.insert(arena.header.pointee.policyFile)
+    kept.insert(arena.header.pointee.formerPolicyFile)
     for descriptor in try OpenDescriptors.all() where !kept.contains(descriptor) {
       _ = Descriptor(owning: descriptor)
     }
@@ -82,10 +84,19 @@ extension ViewFileSystem {
   /// Before it is set.
   public func keepPolicy(_ configuration: [UInt8]) throws(Errno) {
     let file = try Descriptor.memory(holding: configuration).release()
-    let old = arena.header.pointee.policyFile
+    let oldest = arena.header.pointee.formerPolicyFile
+    arena.header.pointee.formerPolicyFile = arena.header.pointee.policyFile
     arena.header.pointee.policyNumber = nodes.generation.number &+ 1
     arena.header.pointee.policyFile = file
-    if old >= 0 { _ = Descriptor(owning: old) }
+    if oldest >= 0 { _ = Descriptor(owning: oldest) }
+  }
+
+  /// The policy that was kept last could not be set: the one before it is kept again.
+  public func keepFormerPolicy() {
+    let file = arena.header.pointee.policyFile
+    arena.header.pointee.policyFile = arena.header.pointee.formerPolicyFile
+    arena.header.pointee.formerPolicyFile = -1
+    if file >= 0 { _ = Descriptor(owning: file) }
   }
 
   /// The configuration with the policy that was set last; nil if it is that of the mount.

@@ -27,6 +27,8 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   @exclusivity(unchecked) public var backingFiles: BackingFiles?
   /// Told of what the view itself has come to; set before the first request.
   @exclusivity(unchecked) public var report: @Sendable (String) -> Void = { _ in }
+  /// What the kernel knows; set before the first request.
+  @exclusivity(unchecked) public var kernelNodes: KernelNodes?
   /// What was refused, for whoever writes it down.
   public let audit: AuditRing
 
@@ -198,7 +200,7 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   override public func fileSystemStatus(
     _ request: Request, _ node: NodeID, _ reply: consuming Reply
   ) {
-    answerFree(reply)
+    answerFree(node, reply)
   }
 
   // MARK: Files

@@ -115,8 +115,9 @@ final class ControlServer: Sendable {
     }
     if command == Array("status".utf8) { return status() }
     if command == Array("policy".utf8) { return live.answer(to: request, connection) }
+    if command == Array("quota".utf8) { return live.answerAboutLimits(request) }
     return ControlAnswer.refusal(
-      "unknown command: this daemon knows \"status\", \"policy\" and \"learn\"")
+      "unknown command: this daemon knows \"status\", \"policy\", \"learn\" and \"quota\"")
   }
 
   private func status() -> [UInt8] {

@@ -29,6 +29,7 @@ final class Daemon {
     let log = try Daemon.log(startup.container)
     caller = Caller(isPrivileged: configuration.transport == .kernel)
     let fileSystem = try Daemon.open(startup.container, configuration, policy, caller)
+    let closedCount = try Daemon.count(fileSystem, configuration.limits)
     DaemonProcess.leaveSession()
     session = try Daemon.mount(fileSystem, configuration)
     self.fileSystem = fileSystem
@@ -40,6 +41,9 @@ final class Daemon {
     audit = try Daemon.writer(fileSystem.audit, log, systemLog, configuration.identifier)
     self.startup = startup
     isSupervised = configuration.isSupervised
+    if closedCount > 0 {
+      audit.note("\(closedCount) directories are closed to their owner, and not counted")
+    }
     // The kernel wakes idle threads in turn, so that each further one makes every request meet a
     // colder one: with four on two processors a request took half as long again as with two or
     // three. One more than there are processors, since some wait for the disk.
@@ -164,6 +168,17 @@ final class Daemon {
     }
   }
 
+  /// Counts what the container holds, if that is limited.
+  private static func count(
+    _ fileSystem: ViewFileSystem, _ limits: ContainerLimits
+  ) throws(StartError) -> Int {
+    do throws(Errno) {
+      return try fileSystem.beginBooks(limits)
+    } catch {
+      throw StartError("cannot count what the container holds", error)
+    }
+  }
+
   private static func lock(_ container: borrowing Descriptor) throws(StartError) -> Descriptor {
     do throws(Errno) {
       let lock = try container.openForOwner(ContainerLayout.lock, Flags.lockFile, mode: 0o600)
@@ -210,6 +225,7 @@ final class Daemon {
       }
       try session.answerInit()
       fileSystem.backingFiles = session.backingFiles
+      fileSystem.kernelNodes = session.kernelNodes
       return session
     } catch {
       throw StartError("cannot mount the view", error)

@@ -112,23 +112,51 @@ final class LivePolicy: Sendable {
       } catch {
         return ControlAnswer.refusal("the policy cannot be kept: \(error.message)")
       }
-      state = State(rules: engine, layers: layers, retired: state.retired)
-      executes.store(engine.executesBesidesBundles, ordering: .relaxed)
-      let change = follow(engine, &state)
-      return report(change, notes: tellKernel(change))
+      var next = State(rules: engine, layers: layers, retired: state.retired)
+      do throws(Errno) {
+        let change = try follow(engine, &next)
+        state = next
+        executes.store(engine.executesBesidesBundles, ordering: .relaxed)
+        return report(change, notes: tellKernel(change))
+      } catch {
+        fileSystem.keepFormerPolicy()
+        return ControlAnswer.refusal("what the container holds can't be counted: \(error.message)")
+      }
     }
   }
 
   private func follow(
     _ engine: PolicyEngine, _ state: inout State
-  ) -> ViewFileSystem.PolicyChange {
-    let change = fileSystem.setPolicy(engine, state.lesson)
+  ) throws(Errno) -> ViewFileSystem.PolicyChange {
+    let change = try fileSystem.setPolicy(engine, state.lesson, quiesce: quiesce)
     state.retired.append(change)
     // Those that began under the old policy end by it; then nobody uses it.
-    if session.quiesce(milliseconds: UInt32(LivePolicy.patienceMilliseconds)) {
-      state.retired.removeAll()
-    }
+    if quiesce() { state.retired.removeAll() }
     return change
+  }
+
+  private func quiesce() -> Bool {
+    session.quiesce(milliseconds: UInt32(LivePolicy.patienceMilliseconds))
+  }
+
+  // MARK: Limits
+
+  /// Sets what the container may hold in all.
+  func setLimits(_ limits: ContainerLimits) throws(Errno) {
+    let result = state.withLock { _ in
+      Result { () throws(Errno) in try fileSystem.setLimits(limits, quiesce: quiesce) }
+    }
+    try result.get()
+  }
+
+  /// What the books say.
+  func reports(counting: Bool, repairing: Bool) throws(Errno) -> [BookReport] {
+    let result = state.withLock { _ in
+      Result { () throws(Errno) in
+        try fileSystem.bookReports(counting: counting, repairing: repairing)
+      }
+    }
+    return try result.get()
   }
 
   // MARK: Learning
@@ -142,7 +170,10 @@ final class LivePolicy: Sendable {
       else { return nil }
       let lesson = Lesson(about: state.rules)
       state.lesson = lesson
-      _ = follow(lending, &state)
+      guard (try? follow(lending, &state)) != nil else {
+        state.lesson = nil
+        return nil
+      }
       return lesson
     }
   }
@@ -153,7 +184,7 @@ final class LivePolicy: Sendable {
     state.withLock { state in
       guard state.lesson === lesson else { return false }
       state.lesson = nil
-      _ = tellKernel(follow(state.rules, &state))
+      if let change = try? follow(state.rules, &state) { _ = tellKernel(change) }
       return true
     }
   }

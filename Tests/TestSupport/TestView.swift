@@ -1,7 +1,7 @@
 // A view over a container that was made by hand: the daemon alone, without a store and without what
 // mounts for people.
 
-import Containers
+public import Containers
 public import Glibc
 public import LinuxKit
 import Policy
@@ -22,6 +22,8 @@ public final class TestView {
     public var faultOneIn: Int?
     /// Other variables for a build that injects faults.
     public var faults: [String: String]
+    /// How much the container may hold.
+    public var limits = ContainerLimits()
 
     /// What a plain test needs: root's daemon, with all that is not structural allowed.
     public init(
@@ -57,7 +59,7 @@ public final class TestView {
     path = directory + "/view"
     container = directory + "/container"
     try TestView.makeContainer(container, path, settings.owner)
-    let configuration = ViewConfiguration(
+    var configuration = ViewConfiguration(
       identifier: Array(TestView.identifier.utf8), ownerUID: settings.owner,
       ownerGID: settings.owner, bundleName: Array("Notes.app".utf8), inodeKey: (5, 7),
       layers: [
@@ -66,6 +68,7 @@ public final class TestView {
       ],
       transport: settings.owner == 0 ? .kernel : .fusermount, target: Array(path.utf8),
       source: Array(TestView.identifier.utf8), mountFlags: 0)
+    configuration.limits = settings.limits
     daemon = try TestView.start(container, configuration, settings)
   }
 
@@ -162,11 +165,26 @@ public final class TestView {
 
   /// What the daemon says about itself, as one line; empty if it does not answer.
   public func status() -> [UInt8] {
-    guard let directory = try? Descriptor.open(container, O_RDONLY | O_DIRECTORY),
-      let connection = try? UnixConnection(
-        to: ContainerLayout.control, in: directory, milliseconds: 5000)
-    else { return [] }
+    guard let connection = connection() else { return [] }
     return (try? connection.exchange(line: Array(#"{"command":"status"}"#.utf8))) ?? []
+  }
+
+  private func connection() -> UnixConnection? {
+    guard let directory = try? Descriptor.open(container, O_RDONLY | O_DIRECTORY) else {
+      return nil
+    }
+    return try? UnixConnection(to: ContainerLayout.control, in: directory, milliseconds: 5000)
+  }
+
+  /// What the daemon answers to a command, but for the line with the status; nil if it refuses.
+  public func command(_ line: String) throws -> [[String: [UInt8]]]? {
+    guard let connection = connection() else {
+      throw ProgramFailure(description: "the daemon does not answer")
+    }
+    let lines = try connection.exchange(Array(line.utf8) + [10], untilMember: "status")
+    let answers = lines.compactMap { flatObject($0) }
+    guard answers.last?["status"] == Array("ok".utf8) else { return nil }
+    return answers.dropLast()
   }
 
   /// How often another process had to take over.

@@ -15,10 +15,13 @@ private let arrows: [String: Set<String>] = [
   "LinuxKit": ["CLinux"],
   "FuseKit": ["CFuse3", "LinuxKit"],
   "Crypto": ["CCrypto", "LinuxKit"],
+  "Accounting": ["Policy", "LinuxKit"],
   "Store": [
     "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "Crypto", "CArchive",
   ],
-  "View": ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto"],
+  "View": [
+    "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting",
+  ],
   "MobileBackup": [
     "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Crypto", "Store", "CSQLite",
   ],
@@ -29,10 +32,10 @@ private let arrows: [String: Set<String>] = [
   // Programs.
   "sandboxfs": [
     "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
-    "Store", "MobileBackup", "Mounting", "Launch",
+    "Store", "MobileBackup", "Mounting", "Launch", "Accounting",
   ],
   "sandboxfs-view": [
-    "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "View",
+    "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting", "View",
   ],
   "MountHelper": ["Paths", "Containers", "Arguments", "LinuxKit", "Store", "Mounting"],
 ]

@@ -73,3 +73,9 @@ int clinux_keeps_places(int descriptor);
 
 /// Whether the file system that holds a descriptor is an overlay. 1, 0, or -1 and errno.
 int clinux_is_on_overlay(int descriptor);
+
+/// How many bytes the values have that a file's owner may set: those in `user.` and the ACLs.
+///
+/// Of `name` below a directory, the link itself if it is one, or of an O_PATH descriptor where it
+/// is empty. -1 and errno if the file can't be asked.
+int64_t clinux_value_bytes(int directory, const char *name);
