@@ -199,8 +199,9 @@ extension ViewFileSystem {
 
   /// Takes out of the books what no name leads to and the kernel has let go of; false if nothing is
   /// without a name.
-  private func settleForgotten() -> Bool {
-    let gone = nodes.goneNodes(limit: 64)
+  @discardableResult
+  func settleForgotten(limit: Int = 64) -> Bool {
+    let gone = nodes.goneNodes(limit: limit)
     for node in gone where kernelNodes?.contains(NodeID(node)) == false {
       nodes.settleForgotten(node)
     }

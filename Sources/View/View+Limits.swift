@@ -239,6 +239,7 @@ extension ViewFileSystem {
   /// that is asked for too.
   public func bookReports(counting: Bool, repairing: Bool = false) throws(Errno) -> [BookReport] {
     let engine = nodes.generation.engine
+    settleForgotten(limit: 4096)
     guard counting, books.isKept else { return nodes.locked { reports(engine, nil) } }
     return try books.guardingAll { () throws(Errno) in
       let census = try census(engine)
