@@ -413,7 +413,11 @@ private struct Change: Sendable, CustomTestStringConvertible {
       close(writing)
       close(nameless)
       let expected = Cost(bytes: 21 * page, entries: 2)
-      for _ in 0..<2000 where try view.book().used != expected { usleep(1000) }
+      var attempts = 0
+      while attempts < 2000, try view.book().used != expected {
+        usleep(1000)
+        attempts += 1
+      }
       #expect(try view.used() == expected)
       try view.daemon.kill()
       try? LinuxKit.unmount(Array(view.path.utf8), .detach)
