@@ -41,6 +41,15 @@ public struct SHA256: ~Copyable {
     }
   }
 
+  /// Writes the digest of some bytes to a place of 32; nothing is allocated.
+  public static func digest(
+    of bytes: UnsafeRawBufferPointer, into place: UnsafeMutableRawBufferPointer
+  ) throws(CryptoError) {
+    precondition(place.count == byteCount, "a digest has its size")
+    let result = place.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    guard ccrypto_sha256(bytes.baseAddress, bytes.count, result) == 1 else { throw .unavailable }
+  }
+
   /// The digest of these bytes.
   public static func digest(of bytes: [UInt8]) throws(CryptoError) -> [UInt8] {
     var digest = try SHA256()

@@ -1,9 +1,6 @@
 // Hashing the files of a bundle, on all processors, each byte read once.
-internal import Crypto
 internal import LinuxKit
 internal import Paths
-internal import Seal
-internal import Synchronization
 
 /// What is computed of each file.
 public struct BundleDigests: OptionSet, Sendable {
@@ -23,6 +20,8 @@ public struct BundleDigests: OptionSet, Sendable {
 
 /// The digests of one file, all of the same bytes.
 public struct FileDigests: Equatable, Sendable {
+  /// What was computed.
+  public internal(set) var kinds: BundleDigests = []
   /// How many bytes were read.
   public internal(set) var byteCount: Int64 = 0
   /// SHA-1 of the whole file; empty if it was not asked for.
@@ -33,146 +32,98 @@ public struct FileDigests: Equatable, Sendable {
   public internal(set) var chunks: [UInt8] = []
 }
 
+/// What was computed before of files that nobody has changed since.
+struct KnownDigests {
+  /// Nothing.
+  static let none = KnownDigests([:])
+
+  private let digests: [[UInt8]: FileDigests]
+  /// Where the bundle is in which the digests were computed.
+  private var prefix: [UInt8] = []
+
+  private init(_ digests: [[UInt8]: FileDigests]) { self.digests = digests }
+
+  /// What an inspection has read.
+  init(of inspection: BundleInspection) {
+    let pairs = inspection.files.map { ($0.path, $0.digests) }
+    digests = Dictionary(pairs) { first, _ in first }
+  }
+
+  /// What was computed by jobs.
+  init(_ jobs: [BundleHashing.Job], _ results: [FileDigests]) {
+    digests = Dictionary(zip(jobs.map(\.path), results)) { first, _ in first }
+  }
+
+  /// The same for a bundle that lies in this one.
+  func below(_ path: [UInt8]) -> KnownDigests {
+    var inner = self
+    inner.prefix += path + [UInt8(ascii: "/")]
+    return inner
+  }
+
+  /// What is known of a file; nil if nothing is.
+  subscript(path: [UInt8]) -> FileDigests? { digests.isEmpty ? nil : digests[prefix + path] }
+
+  /// What a job asks for; nil if it has to be computed.
+  func digests(for job: BundleHashing.Job) -> FileDigests? {
+    self[job.path].flatMap { $0.kinds.isSuperset(of: job.digests) ? $0 : nil }
+  }
+}
+
 /// Is told how far a long piece of work is: bytes that are done, and all.
 public typealias SealProgress = (_ done: Int64, _ all: Int64) -> Void
 
-/// Reads files below one directory.
-final class BundleHashing: Sendable {
+/// Reads the files of a bundle.
+enum BundleHashing {
   /// A file, and what of it is wanted.
   struct Job: Sendable {
+    /// The path from the bundle's directory.
     let path: [UInt8]
     /// The size when the file was found, for the order and the progress.
     let byteCount: Int64
     let digests: BundleDigests
   }
 
-  private let directory: Walker
-  private let done = Atomic<Int64>(0)
-
-  init(_ directory: borrowing Walker) throws(Errno) { self.directory = try directory.reopened() }
-
-  /// The digests of the files, in the order of the jobs.
+  /// The digests of the files, in the order of the jobs; what is known is not read.
   ///
-  /// Throws the first failure, by path.
-  func digests(
-    of jobs: [Job], called name: [UInt8], progress: SealProgress?
+  /// Throws the first failure, in the order of the jobs.
+  static func digests(
+    of jobs: [Job], in bundle: borrowing Walker, called name: [UInt8],
+    known: KnownDigests = .none, progress: SealProgress? = nil
   ) throws(StoreError) -> [FileDigests] {
-    // Large ones first, so that none is left alone at the end.
-    let order = jobs.indices.sorted { jobs[$0].byteCount > jobs[$1].byteCount }
-    let all = jobs.reduce(0) { $0 + $1.byteCount }
-    let results = Results(count: jobs.count)
-    let work: @Sendable () -> Void = { [self] in
-      Workers.share(order.count) { turn in
-        let index = order[turn]
-        let result = Result { () throws(Errno) in try self.digests(of: jobs[index]) }
-        results.set(index, result)
-      }
+    var found = jobs.map(known.digests)
+    let unknown = jobs.indices.filter { found[$0] == nil }
+    let results = try read(unknown.map { jobs[$0] }, in: bundle, called: name, progress)
+    for (index, digests) in zip(unknown, results) { found[index] = digests }
+    return found.compactMap(\.self)
+  }
+
+  private static func read(
+    _ jobs: [Job], in bundle: borrowing Walker, called name: [UInt8], _ progress: SealProgress?
+  ) throws(StoreError) -> [FileDigests] {
+    if jobs.isEmpty { return [] }
+    let run = try saying(name.printable) { () throws(Errno) in try HashingRun(jobs, in: bundle) }
+    let work: @Sendable () -> Void = {
+      Workers.share(Workers.processorCount) { _ in run.takePart() }
     }
     if let progress {
-      Workers.watching({ progress(done.load(ordering: .relaxed), all) }, work)
+      let all = jobs.reduce(0) { $0 + $1.byteCount }
+      Workers.watching({ progress(run.byteCount, all) }, work)
     } else {
       work()
     }
     var found: [FileDigests] = []
     found.reserveCapacity(jobs.count)
-    for (job, result) in zip(jobs, results.all) {
-      guard let result else { preconditionFailure("every job has been done") }
+    for (job, result) in zip(jobs, run.results) {
       let shown = (name + [UInt8(ascii: "/")] + job.path).printable
-      found.append(try saying(shown) { () throws(Errno) in try result.get() })
+      switch result {
+      case .success(let digests): found.append(digests)
+      case .failure(.stale):
+        throw StoreError(.failed, "\(shown) was changed while it was read; try again")
+      case .failure(let error): throw StoreError(shown, error)
+      case nil: preconditionFailure("every job has been done")
+      }
     }
     return found
-  }
-
-  private func digests(of job: Job) throws(Errno) -> FileDigests {
-    let names = job.path.split(separator: UInt8(ascii: "/")).map(Array.init)
-    guard let name = names.last else { throw .invalid }
-    let file = try directory.enter(path: names.dropLast()).openRegularFile(name)
-    var hasher = try FileHasher.computing(job.digests)
-    let byteCount = Int(ChunkLayout.chunkSize)
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 64)
-    defer { buffer.deallocate() }
-    var offset: Int64 = 0
-    while true {
-      let count = try Self.fill(buffer, from: file, at: offset)
-      if count == 0 { break }
-      hasher.take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-      offset += Int64(count)
-      done.add(Int64(count), ordering: .relaxed)
-      if count < byteCount { break }
-    }
-    return hasher.finish()
-  }
-
-  /// Reads until the buffer is full or the file at its end.
-  private static func fill(
-    _ buffer: UnsafeMutableRawBufferPointer, from file: borrowing Descriptor, at offset: Int64
-  ) throws(Errno) -> Int {
-    guard let start = buffer.baseAddress else { return 0 }
-    var filled = 0
-    while filled < buffer.count {
-      let count = try FileIO.read(
-        file.rawValue, into: start + filled, count: buffer.count - filled,
-        at: offset + Int64(filled))
-      if count == 0 { break }
-      filled += count
-    }
-    return filled
-  }
-}
-
-/// What the threads have found so far.
-private final class Results: Sendable {
-  private let results: Mutex<[Result<FileDigests, Errno>?]>
-
-  init(count: Int) { results = Mutex(Array(repeating: nil, count: count)) }
-
-  func set(_ index: Int, _ result: Result<FileDigests, Errno>) {
-    results.withLock { $0[index] = result }
-  }
-
-  var all: [Result<FileDigests, Errno>?] { results.withLock { $0 } }
-}
-
-/// Hashes one file, chunk by chunk.
-private struct FileHasher: ~Copyable {
-  private var digests = FileDigests()
-  private let wanted: BundleDigests
-  private var sha1: SHA1
-  private var sha256: SHA256
-  private var chunk: SHA256
-
-  private init(
-    _ wanted: BundleDigests, sha1: consuming SHA1, sha256: consuming SHA256,
-    chunk: consuming SHA256
-  ) {
-    self.wanted = wanted
-    self.sha1 = sha1
-    self.sha256 = sha256
-    self.chunk = chunk
-  }
-
-  static func computing(_ wanted: BundleDigests) throws(Errno) -> FileHasher {
-    do throws(CryptoError) {
-      let sha1 = try SHA1()
-      let sha256 = try SHA256()
-      return FileHasher(wanted, sha1: sha1, sha256: sha256, chunk: try SHA256())
-    } catch {
-      throw .noMemory
-    }
-  }
-
-  mutating func take(_ bytes: UnsafeRawBufferPointer) {
-    digests.byteCount += Int64(bytes.count)
-    if wanted.contains(.sha1) { sha1.update(bytes) }
-    if wanted.contains(.sha256) { sha256.update(bytes) }
-    guard wanted.contains(.chunks) else { return }
-    chunk.update(bytes)
-    digests.chunks += chunk.finish()
-  }
-
-  consuming func finish() -> FileDigests {
-    if wanted.contains(.sha1) { digests.sha1 = sha1.finish() }
-    if wanted.contains(.sha256) { digests.sha256 = sha256.finish() }
-    return digests
   }
 }

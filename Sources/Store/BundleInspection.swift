@@ -49,10 +49,6 @@ public struct BundleInspection: Sendable {
     sealBytes != nil && sealMistake == nil && changed.isEmpty && missing.isEmpty && added.isEmpty
   }
 
-  /// How many bytes a CodeResources may have.
-  static let maximumSealByteCount = 128 << 20
-  private static let maximumNesting = 8
-
   /// Reads a whole bundle and compares it with its seal.
   ///
   /// Every file is read once; `digests` of each are computed from the very bytes that are compared
@@ -62,178 +58,61 @@ public struct BundleInspection: Sendable {
     of bundle: borrowing Walker, called name: [UInt8], digests: BundleDigests = [],
     progress: SealProgress? = nil
   ) throws(StoreError) {
-    try self.init(of: bundle, called: name, digests, nesting: 0, progress: progress)
+    try self.init(of: bundle, called: name, digests, known: .none, progress)
   }
 
-  private init(
-    of bundle: borrowing Walker, called name: [UInt8], _ digests: BundleDigests, nesting: Int,
-    progress: SealProgress?
+  /// The same, but what is known of a file need not be computed again.
+  init(
+    of bundle: borrowing Walker, called name: [UInt8], _ digests: BundleDigests,
+    known: KnownDigests, _ progress: SealProgress?
   ) throws(StoreError) {
-    let place = try saying(name.printable) { () throws(Errno) in try SealPlace.found(in: bundle) }
-    let resources = try readSeal(of: bundle, called: name, at: place)
-    let root = place ?? .top
-    sealPrefix = root.prefix
-    try findExecutable(of: bundle, at: root, called: name)
+    let outline = try BundleOutline(of: bundle, called: name)
+    let jobs = outline.jobs(digests)
+    let found = try BundleHashing.digests(
+      of: jobs, in: bundle, called: name, known: known, progress: progress)
+    self.init(outline, KnownDigests(jobs, found))
+  }
 
-    let book = resources?.book
-    let inventory = try BundleInventory(of: bundle, called: name, at: root) { path in
-      book?[path]?.content == .code
-    }
-    let entries = inventory.items.map(\.entry)
-    guard let book, let patterns = try? RulePatterns(book.rules) else {
-      let standings = entries.map { _ in SealSurvey.Standing.unsealed }
-      try read(bundle, inventory, standings, digests, called: name, progress)
-      // Where nothing is said, nothing is left out either.
-      unsealed = []
-      return
-    }
-    let main = executable.map { Array($0.dropFirst(root.prefix.count)) }
-    let survey = SealSurvey(of: entries, by: book, executable: main, matches: patterns.matches)
-    missing = survey.missing.map { root.prefix + $0 }
-    added = inventory.outside
-    try read(bundle, inventory, survey.standings, digests, called: name, progress)
-    for (entry, standing) in zip(entries, survey.standings)
-    where entry.kind == .nested && standing == .code {
-      try inspectNested(entry.path, of: bundle, called: name, digests, nesting: nesting)
+  /// Compares what was found with what is hashed.
+  private init(_ outline: BundleOutline, _ digests: KnownDigests) {
+    sealBytes = outline.sealBytes
+    sealMistake = outline.sealMistake
+    missing = outline.missing
+    added = outline.added
+    executable = outline.executable
+    information = outline.information
+    sealPrefix = outline.sealPrefix
+    changed = [outline.brokenSeal].compactMap(\.self)
+    for item in outline.items { file(item, digests[item.path]) }
+    // Where nothing is said, nothing is left out either.
+    if !outline.hasRules { unsealed = [] }
+    for (path, inner) in outline.nested {
+      add(BundleInspection(inner, digests.below(path)), at: path)
     }
     sort()
   }
 
-  // MARK: The seal
-
-  private mutating func readSeal(
-    of bundle: borrowing Walker, called name: [UInt8], at place: SealPlace?
-  ) throws(StoreError) -> CodeResources? {
-    guard let place else { return nil }
-    let file = place.prefix + Array("\(SealFiles.directory)/\(SealFiles.codeResources)".utf8)
-    let shown = (name + [UInt8(ascii: "/")] + file).printable
-    let bytes = try saying(shown) { () throws(Errno) in
-      try bundle.enter(path: place.names + [Array(SealFiles.directory.utf8)])
-        .openRegularFile(SealFiles.codeResources.utf8).readToEnd(atMost: Self.maximumSealByteCount)
-    }
-    sealBytes = bytes
-    do throws(PropertyListFile.Malformed) {
-      let list = try PropertyListFile.read(bytes)
-      do throws(SealError) {
-        let resources = try CodeResources(list)
-        _ = try RulePatterns(resources.book.rules)
-        return resources
-      } catch {
-        sealMistake = error.description
-      }
-    } catch {
-      sealMistake = "it is no property list: \(error.reason)"
-    }
-    changed.append(file)
-    return nil
-  }
-
-  /// Finds what the bundle says that its main executable is, as far as it says it well.
-  private mutating func findExecutable(
-    of bundle: borrowing Walker, at place: SealPlace, called name: [UInt8]
-  ) throws(StoreError) {
-    for path in BundleContents.informationPaths {
-      let words = path.split(separator: "/").map { Array($0.utf8) }
-      let names = place.names + words
-      guard let bytes = try Self.file(names, in: bundle, called: name) else { continue }
-      information = Array(names.joined(separator: [UInt8(ascii: "/")]))
-      guard let list = try? PropertyListFile.read(bytes) else { return }
-      let program = (list["CFBundleExecutable"] ?? list["NSExecutable"])?.bytesOfString
-      guard let program, !program.contains(0), !program.contains(UInt8(ascii: "/")) else { return }
-      let contents = words.prefix { $0.elementsEqual("Contents".utf8) }
-      let deep = place.names + contents + [Array("MacOS".utf8), program]
-      let isDeep = try Self.isFile(deep, in: bundle, called: name)
-      let way = isDeep ? deep : place.names + [program]
-      guard try Self.isFile(way, in: bundle, called: name) else { return }
-      executable = Array(way.joined(separator: [UInt8(ascii: "/")]))
-      return
-    }
-  }
-
-  private static let absent: Set<Errno> = [
-    .noEntry, .notDirectory, .tooManyLinks, .invalid, .nameTooLong,
-  ]
-
-  private static func file(
-    _ names: [[UInt8]], in bundle: borrowing Walker, called name: [UInt8]
-  ) throws(StoreError) -> [UInt8]? {
-    guard let last = names.last else { return nil }
-    return try allowing(absent, name.printable) { () throws(Errno) in
-      try bundle.enter(path: names.dropLast()).openRegularFile(last)
-        .readToEnd(atMost: PropertyListFile.maximumByteCount)
-    }
-  }
-
-  private static func isFile(
-    _ names: [[UInt8]], in bundle: borrowing Walker, called name: [UInt8]
-  ) throws(StoreError) -> Bool {
-    guard let last = names.last else { return false }
-    let kind = try allowing(absent, name.printable) { () throws(Errno) in
-      try bundle.enter(path: names.dropLast()).status(of: last).kind
-    }
-    return kind == .regular
-  }
-
-  // MARK: Files
-
-  /// Reads what must be read, and files each entry under what it is.
-  private mutating func read(
-    _ bundle: borrowing Walker, _ inventory: BundleInventory,
-    _ standings: [SealSurvey.Standing], _ digests: BundleDigests, called name: [UInt8],
-    _ progress: SealProgress?
-  ) throws(StoreError) {
-    var jobs: [BundleHashing.Job] = []
-    var standingOfJob: [SealSurvey.Standing] = []
-    for (item, standing) in zip(inventory.items, standings) {
-      let path = sealPrefix + item.entry.path
-      file(path, item.entry, standing)
-      let wanted = digests.union(standing.digests)
-      guard item.entry.kind == .file, !wanted.isEmpty else { continue }
-      jobs.append(BundleHashing.Job(path: path, byteCount: item.byteCount, digests: wanted))
-      standingOfJob.append(standing)
-    }
-    let hashing = try saying(name.printable) { () throws(Errno) in try BundleHashing(bundle) }
-    let found = try hashing.digests(of: jobs, called: name, progress: progress)
-    for (index, job) in jobs.enumerated() {
-      let standing = standingOfJob[index]
-      if !standing.holds(for: found[index]) { changed.append(job.path) }
-      files.append(File(path: job.path, standing: standing, digests: found[index]))
-    }
-  }
-
-  private mutating func file(
-    _ path: [UInt8], _ entry: BundleEntry, _ standing: SealSurvey.Standing
-  ) {
-    switch standing {
+  /// Files an entry under what it is.
+  private mutating func file(_ item: BundleOutline.Item, _ digests: FileDigests?) {
+    switch item.standing {
     case .sha256, .link: break
     case .sha1: hasWeakDigests = true
-    case .code: code.append(path)
-    case .unsealed: if !CodeResources.isPartOfSeal(entry) { unsealed.append(path) }
-    case .changed: changed.append(path)
-    case .added: added.append(path)
+    case .code: code.append(item.path)
+    case .unsealed: if !CodeResources.isPartOfSeal(item.entry) { unsealed.append(item.path) }
+    case .changed: changed.append(item.path)
+    case .added: added.append(item.path)
     }
+    guard let digests else { return }
+    if !item.standing.holds(for: digests) { changed.append(item.path) }
+    files.append(File(path: item.path, standing: item.standing, digests: digests))
   }
 
   // MARK: Nested bundles
 
-  /// Compares a nested bundle with its own seal; without one it is not what was sealed.
-  private mutating func inspectNested(
-    _ path: [UInt8], of bundle: borrowing Walker, called name: [UInt8], _ digests: BundleDigests,
-    nesting: Int
-  ) throws(StoreError) {
-    let place = sealPrefix + path
-    let shown = name + [UInt8(ascii: "/")] + place
-    guard nesting < Self.maximumNesting else {
-      throw StoreError(.failed, "\(shown.printable): bundles lie too deep in each other")
-    }
-    let names = place.split(separator: UInt8(ascii: "/")).map(Array.init)
-    let directory = try saying(shown.printable) { () throws(Errno) in
-      try bundle.enter(path: names)
-    }
-    let inner = try BundleInspection(
-      of: directory, called: shown, digests, nesting: nesting + 1, progress: nil)
-    if inner.sealBytes == nil { changed.append(place) }
-    let prefix = place + [UInt8(ascii: "/")]
+  /// Takes over a bundle that is held against its own seal; without one it is not what was sealed.
+  private mutating func add(_ inner: BundleInspection, at path: [UInt8]) {
+    if inner.sealBytes == nil { changed.append(path) }
+    let prefix = path + [UInt8(ascii: "/")]
     note(inner, below: prefix)
     unsealed += inner.unsealed.map { prefix + $0 }
     code += inner.code.map { prefix + $0 }
@@ -267,36 +146,7 @@ public struct BundleInspection: Sendable {
   }
 }
 
-/// The patterns of rules, compiled.
-struct RulePatterns {
-  private let patterns: [RegularExpression]
-
-  /// Throws if one is no pattern.
-  init(_ rules: [SealRule]) throws(SealError) {
-    var patterns: [RegularExpression] = []
-    for rule in rules {
-      guard let pattern = RegularExpression(rule.pattern) else {
-        throw SealError("the rule '\(rule.pattern.printable)' is no regular expression")
-      }
-      patterns.append(pattern)
-    }
-    self.patterns = patterns
-  }
-
-  /// Whether the rule at an index matches a path.
-  func matches(_ index: Int, _ path: [UInt8]) -> Bool { patterns[index].matches(path) }
-}
-
 extension SealSurvey.Standing {
-  /// What must be computed to see whether it holds.
-  fileprivate var digests: BundleDigests {
-    switch self {
-    case .sha256: .sha256
-    case .sha1: .sha1
-    default: []
-    }
-  }
-
   fileprivate func holds(for digests: FileDigests) -> Bool {
     switch self {
     case .sha256(let digest): digests.sha256 == digest

@@ -13,9 +13,9 @@ enum BundleSeal {
   /// What is hashed is what was copied: nobody else can get at what is staged.
   static func write(
     for bundle: borrowing Walker, _ record: inout ContainerRecord, into staged: borrowing Walker,
-    key: [UInt8]
+    digests: KnownDigests, key: [UInt8]
   ) throws(StoreError) {
-    let items = try BundleSurvey.items(of: bundle, called: record.bundleName)
+    let items = try BundleSurvey.items(of: bundle, called: record.bundleName, known: digests)
     let table: [UInt8]
     do throws(ChunkTableError) {
       table = try ChunkTable.encode(items)

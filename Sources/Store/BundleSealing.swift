@@ -62,6 +62,14 @@ public enum BundleSealing {
     _ bundle: borrowing Walker, called name: [UInt8], identity: SigningIdentity? = nil,
     progress: SealProgress? = nil
   ) throws(StoreError) -> SealingReport {
+    try seal(bundle, called: name, identity, known: .none, progress)
+  }
+
+  /// The same, but what is known of a file need not be computed again.
+  static func seal(
+    _ bundle: borrowing Walker, called name: [UInt8], _ identity: SigningIdentity?,
+    known: KnownDigests, _ progress: SealProgress?
+  ) throws(StoreError) -> SealingReport {
     var place = try saying(name.printable) { () throws(Errno) in
       try SealPlace.forSealing(bundle)
     }
@@ -72,9 +80,16 @@ public enum BundleSealing {
       place = .top
       inventory = try BundleInventory(of: bundle, called: name, at: place) { _ in false }
     }
-    try refuseBrokenBundles(in: inventory, of: bundle, called: name, at: place)
-    let entries = try sealable(inventory, of: bundle, called: name, at: place, progress)
-    let resources = try resources(over: entries, called: name)
+    let (jobs, links) = try sealable(inventory, called: name, at: place)
+    let found = try BundleHashing.digests(
+      of: jobs, in: bundle, called: name, known: known, progress: progress)
+    try refuseBrokenBundles(of: bundle, called: name, known: KnownDigests(jobs, found), jobs)
+    let hashed = zip(jobs, found).map { job, digests in
+      SealableEntry(
+        path: Array(job.path.dropFirst(place.prefix.count)),
+        content: .file(sha1: digests.sha1, sha256: digests.sha256))
+    }
+    let resources = try resources(over: hashed + links, called: name)
     guard let bytes = resources.propertyList.xml else {
       preconditionFailure("names that XML can't hold have been refused")
     }
@@ -114,9 +129,8 @@ public enum BundleSealing {
   }
 
   private static func sealable(
-    _ inventory: BundleInventory, of bundle: borrowing Walker, called name: [UInt8],
-    at place: SealPlace, _ progress: SealProgress?
-  ) throws(StoreError) -> [SealableEntry] {
+    _ inventory: BundleInventory, called name: [UInt8], at place: SealPlace
+  ) throws(StoreError) -> (files: [BundleHashing.Job], links: [SealableEntry]) {
     let shown = { (path: [UInt8]) in (name + [UInt8(ascii: "/")] + path).printable }
     var links: [SealableEntry] = []
     var jobs: [BundleHashing.Job] = []
@@ -137,28 +151,21 @@ public enum BundleSealing {
           .failed, "\(shown(path)) is no file: a bundle has files, directories and links")
       }
     }
-    let hashing = try saying(name.printable) { () throws(Errno) in try BundleHashing(bundle) }
-    let digests = try hashing.digests(of: jobs, called: name, progress: progress)
-    let files = zip(jobs, digests).map { job, digests in
-      SealableEntry(
-        path: Array(job.path.dropFirst(place.prefix.count)),
-        content: .file(sha1: digests.sha1, sha256: digests.sha256))
-    }
-    return files + links
+    return (jobs, links)
   }
 
   /// Refuses to vouch for a bundle in the bundle that is not what its own seal says.
   private static func refuseBrokenBundles(
-    in inventory: BundleInventory, of bundle: borrowing Walker, called name: [UInt8],
-    at place: SealPlace
+    of bundle: borrowing Walker, called name: [UInt8], known: KnownDigests,
+    _ jobs: [BundleHashing.Job]
   ) throws(StoreError) {
-    for inner in NestedBundle.places(in: inventory.items.map(\.entry.path)) {
-      let way = place.prefix + inner
-      let shown = name + [UInt8(ascii: "/")] + way
+    for inner in NestedBundle.places(in: jobs.map(\.path)) {
+      let shown = name + [UInt8(ascii: "/")] + inner
       let directory = try saying(shown.printable) { () throws(Errno) in
-        try bundle.enter(path: way.split(separator: UInt8(ascii: "/")).map(Array.init))
+        try bundle.enter(path: inner.split(separator: UInt8(ascii: "/")).map(Array.init))
       }
-      let verdict = try BundleVerdict(of: directory, called: shown, trust: Trust())
+      let verdict = try BundleVerdict(
+        of: directory, called: shown, Trust(), known: known.below(inner))
       guard verdict.state != .modified else {
         throw StoreError(
           .failed,
@@ -213,7 +220,7 @@ public enum BundleSealing {
     try allowing([.noEntry, .invalid, .tooManyLinks, .notDirectory], name.printable) {
       () throws(Errno) in
       try root.enter(SealFiles.directory.utf8).openRegularFile(SealFiles.codeResources.utf8)
-        .readToEnd(atMost: BundleInspection.maximumSealByteCount)
+        .readToEnd(atMost: BundleOutline.maximumSealByteCount)
     }
   }
 

@@ -44,8 +44,19 @@ public struct BundleVerdict: Sendable {
     of bundle: borrowing Walker, called name: [UInt8], trust: Trust, digests: BundleDigests = [],
     isDeep: Bool = false, progress: SealProgress? = nil
   ) throws(StoreError) {
+    // Other seals may have other digests of the same files.
+    let wanted = isDeep ? digests.union(.sha256) : digests
+    try self.init(of: bundle, called: name, trust, wanted, known: .none, progress, isDeep: isDeep)
+  }
+
+  /// The same, but what is known of a file need not be computed again.
+  init(
+    of bundle: borrowing Walker, called name: [UInt8], _ trust: Trust,
+    _ digests: BundleDigests = [],
+    known: KnownDigests, _ progress: SealProgress? = nil, isDeep: Bool = false
+  ) throws(StoreError) {
     inspection = try BundleInspection(
-      of: bundle, called: name, digests: digests, progress: progress)
+      of: bundle, called: name, digests, known: known, progress)
     state = .unsigned
     guard let seal = inspection.sealBytes else { return }
     let verdicts = try signatures(of: bundle, called: name, over: seal, trust)
@@ -249,15 +260,15 @@ public struct BundleVerdict: Sendable {
   private mutating func inspectDeep(
     _ bundle: borrowing Walker, called name: [UInt8], _ trust: Trust
   ) throws(StoreError) {
-    for place in NestedBundle.places(
-      in: inspection.files.map(\.path) + inspection.added)
-    {
+    let known = KnownDigests(of: inspection)
+    let paths = inspection.files.map(\.path) + inspection.added
+    for place in NestedBundle.places(in: paths) {
       let shown = name + [UInt8(ascii: "/")] + place
       let names = place.split(separator: UInt8(ascii: "/")).map(Array.init)
       let directory = try saying(shown.printable) { () throws(Errno) in
         try bundle.enter(path: names)
       }
-      let inner = try BundleVerdict(of: directory, called: shown, trust: trust)
+      let inner = try BundleVerdict(of: directory, called: shown, trust, known: known.below(place))
       notes.append("\(place.printable): \(inner.state.rawValue)")
       guard inner.state == .modified else { continue }
       let prefix = place + [UInt8(ascii: "/")]

@@ -84,7 +84,7 @@ extension Store {
     record.sealState = seal.state
     record.requirement = requirement
     try BundleSeal.write(
-      for: bundle, &record, into: staged,
+      for: bundle, &record, into: staged, digests: seal.digests,
       key: try StoreKey(of: location).readOrCreate())
     try Container.write(record, into: staged)
     if let present {

@@ -9,6 +9,8 @@ struct InstalledSeal {
   let signers: [Signer]
   /// What the installer should know, a line each.
   let warnings: [String]
+  /// What was read of its files, the hashes of their chunks among it.
+  let digests: KnownDigests
 }
 
 extension Store {
@@ -24,10 +26,17 @@ extension Store {
     of bundle: borrowing Walker, called name: [UInt8], requiring requirement: SealRequirement
   ) throws(StoreError) -> InstalledSeal {
     let trust = try Trust(settings: location.settings)
-    let verdict = try BundleVerdict(of: bundle, called: name, trust: trust)
+    // All that is needed of any file, so that it is read once.
+    let isSealed = try saying(name.printable) { () throws(Errno) in
+      try SealPlace.found(in: bundle) != nil
+    }
+    let verdict = try BundleVerdict(
+      of: bundle, called: name, trust, isSealed ? .chunks : [.chunks, .sha1, .sha256],
+      known: .none)
+    let digests = KnownDigests(of: verdict.inspection)
     switch verdict.state {
     case .modified: throw Self.refusal(of: verdict, called: name)
-    case .unsigned: return try seal(bundle, called: name, requiring: requirement)
+    case .unsigned: return try seal(bundle, called: name, digests, requiring: requirement)
     case .valid, .adHoc, .untrusted, .dataOnly: break
     }
     guard requirement.accepts(verdict.state) else {
@@ -38,24 +47,27 @@ extension Store {
     }
     let reasons = verdict.reasons.map { "\(name.printable): \(Array($0.utf8).printable)" }
     return InstalledSeal(
-      state: verdict.state, signers: verdict.signers, warnings: trust.warnings + reasons)
+      state: verdict.state, signers: verdict.signers, warnings: trust.warnings + reasons,
+      digests: digests)
   }
 
   private func seal(
-    _ bundle: borrowing Walker, called name: [UInt8], requiring requirement: SealRequirement
+    _ bundle: borrowing Walker, called name: [UInt8], _ digests: KnownDigests,
+    requiring requirement: SealRequirement
   ) throws(StoreError) -> InstalledSeal {
     guard requirement != .signed else {
       throw StoreError(
         .failed, "\(name.printable) must be signed by a key in trust.d, and is not even sealed")
     }
     do throws(StoreError) {
-      _ = try BundleSealing.seal(bundle, called: name)
-      return InstalledSeal(state: .adHoc, signers: [], warnings: [])
+      _ = try BundleSealing.seal(bundle, called: name, nil, known: digests, nil)
+      return InstalledSeal(state: .adHoc, signers: [], warnings: [], digests: digests)
     } catch {
       guard requirement == .any else {
         throw StoreError(error.kind, "\(error.message), or install it with --require any")
       }
-      return InstalledSeal(state: .unsigned, signers: [], warnings: ["\(error.message)"])
+      return InstalledSeal(
+        state: .unsigned, signers: [], warnings: ["\(error.message)"], digests: digests)
     }
   }
 

@@ -81,6 +81,45 @@ private func paths(_ names: String...) -> [[UInt8]] { names.map { Array($0.utf8)
     }
   }
 
+  @Test("Files of every size are hashed right, however many threads share them")
+  func sizes() throws {
+    try withTemporaryDirectory { directory in
+      let bundle = try SampleBundle.flat(in: directory)
+      let made = try run(
+        "bash",
+        [
+          "-ec",
+          """
+          cd '\(bundle.path)'; mkdir data
+          seq 2000000 > all
+          for size in 0 1 65535 65536 65537 262143 262144 262145 1000000 5000000 9999999; do
+            head -c $size all > data/$size
+          done
+          rm all
+          for file in data/*; do
+            split -b 65536 --filter='openssl dgst -sha256 -binary' $file > ../${file##*/}.chunks
+            openssl dgst -sha1 -binary $file > ../${file##*/}.sha1
+            openssl dgst -sha256 -binary $file > ../${file##*/}.sha256
+          done
+          """,
+        ])
+      try #require(made.status == 0, "\(made.errorText)")
+      let found = try inspected(bundle, digests: [.chunks, .sha1, .sha256]).files.filter {
+        $0.path.starts(with: "data/".utf8)
+      }
+      #expect(found.count == 11)
+      for file in found {
+        let name = String(decoding: file.path.dropFirst(5), as: UTF8.self)
+        let wanted = try ["sha1", "sha256", "chunks"].map { kind in
+          try Descriptor.open("\(directory)/\(name).\(kind)", O_RDONLY).readToEnd(atMost: 1 << 20)
+        }
+        let digests = file.digests
+        #expect(digests.byteCount == Int64(name))
+        #expect([digests.sha1, digests.sha256, digests.chunks] == wanted, "\(name)")
+      }
+    }
+  }
+
   @Test("A bundle without a seal is not intact, and its files are read if they are asked for")
   func unsealed() throws {
     try withTemporaryDirectory { directory in

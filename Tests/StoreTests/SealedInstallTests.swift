@@ -51,6 +51,37 @@ import Testing
     }
   }
 
+  @Test(
+    "Installing reads each file once to copy it and once to hash it", arguments: [false, true])
+  func readOnce(_ isSealed: Bool) throws {
+    try withTemporaryDirectory { directory in
+      _ = try SampleBundle.flat(in: directory)
+      let inner = try SampleBundle("Notes.app/Frameworks/A.framework", in: directory)
+      try inner.write("{}".utf8, to: "Resources/Info.plist")
+      let size = 64 << 20
+      try shell("truncate -s \(size) Notes.app/large \(inner.path)/large", in: directory)
+      let program = BuiltPrograms.path("sandboxfs")
+      let sealed = isSealed ? "\(program) seal Notes.app" : "true"
+      // What a shell's children have read is added to what the shell has.
+      let outcome = try run(
+        "sh",
+        [
+          "-ec",
+          """
+          cd '\(directory)'; export SANDBOXFS_STORE=$PWD/store SANDBOXFS_SETTINGS=$PWD/settings
+          \(program) seal \(inner.path) >&2; \(sealed) >&2
+          sed -n 's/^rchar: //p' /proc/$$/io
+          \(program) install Notes.app >&2
+          sed -n 's/^rchar: //p' /proc/$$/io
+          """,
+        ])
+      try #require(outcome.status == 0, "\(outcome.errorText)")
+      let counts = outcome.text.split(separator: "\n").compactMap { Int($0) }
+      try #require(counts.count == 2)
+      #expect(counts[1] - counts[0] < 2 * size * 5 / 2, "\(counts)")
+    }
+  }
+
   @Test("A signed bundle is untrusted until its certificate lies in trust.d, and then valid")
   func signed() throws {
     try withStore { store, directory in
