@@ -102,10 +102,17 @@ func source(_ name: String) -> String {
     .appending(path: "Programs/\(name)").path(percentEncoded: false)
 }
 
-/// Compiles a program of `Tests/Programs` in C.
+/// Compiles a program of `Tests/Programs` in C: a file, or all those of a directory.
 func compileC(_ name: String, to executable: String) throws {
   let made = try run(
-    "gcc", ["-O1", "-Wall", "-Wextra", "-Werror", source(name + ".c"), "-o", executable])
+    "sh",
+    [
+      "-c",
+      """
+      gcc -O1 -Wall -Wextra -Werror -std=gnu11 -D_GNU_SOURCE -pthread -o "$1" \
+        $(ls "$0"/*.c 2> /dev/null || echo "$0.c")
+      """, source(name), executable,
+    ])
   try #require(made.status == 0, "\(made.errorText)")
 }
 
