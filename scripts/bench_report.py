@@ -1,5 +1,7 @@
 # What scripts/bench shows of its measurements: a page in Markdown, a picture, and a verdict.
 
+import bench_seals
+
 NAMES = {
     "bind": "bind mount", "bindfs": "bindfs", "overlay": "fuse-overlayfs", "hp": "passthrough_hp",
     "view": "view", "rules": "view, 10,000 rules", "user": "a user's view",
@@ -55,7 +57,8 @@ def markdown(report):
         goal = "≤ %s" % GOALS[row] if row in GOALS else ""
         lines.append("| %s | %s | %s | %s |" % (
             row, milliseconds(report["seconds"][row]["plain"]), " | ".join(cells), goal))
-    lines += ["", "## The daemons", "",
+    lines += [""] + bench_seals.markdown(report.get("seals", []))
+    lines += ["## The daemons", "",
               "Resident memory, and how much of it is anonymous, in MiB: idle, and when all was",
               "done. What is not anonymous are pages of programs and libraries, which processes",
               "share. Then the time from the command that mounts to the first answer.", "",
@@ -68,7 +71,7 @@ def markdown(report):
     lines += ["| %s | %s |" % fact for fact in report["machine"].items()]
     lines += ["| left out: %s | %s |" % (NAMES[name], why)
               for name, why in report["left out"].items()]
-    slow = verdict(report)
+    slow = verdict(report) + bench_seals.missed(report.get("seals", []))
     if slow:
         lines += ["", "## What is not reached", ""] + ["- " + line for line in slow]
     return "\n".join(lines) + "\n"
