@@ -115,13 +115,13 @@ enum BundleHashing {
     var found: [FileDigests] = []
     found.reserveCapacity(jobs.count)
     for (job, result) in zip(jobs, run.results) {
-      let shown = (name + [UInt8(ascii: "/")] + job.path).printable
+      guard let result else { preconditionFailure("every job has been done") }
       switch result {
       case .success(let digests): found.append(digests)
-      case .failure(.stale):
+      case .failure(let error):
+        let shown = (name + [UInt8(ascii: "/")] + job.path).printable
+        if error != .stale { throw StoreError(shown, error) }
         throw StoreError(.failed, "\(shown) was changed while it was read; try again")
-      case .failure(let error): throw StoreError(shown, error)
-      case nil: preconditionFailure("every job has been done")
       }
     }
     return found

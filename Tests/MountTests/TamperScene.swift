@@ -99,11 +99,27 @@ struct Change: Sendable, CustomTestStringConvertible {
     Change("modes", "chmod 0 a; chmod 777 b; chmod 700 x", finds: []),
     Change("owners", "chown 1:1 a b x", finds: []),
     Change("another-link", "ln -sfn b l", finds: []),
+    Change(
+      "the-seal",
+      "printf X | dd of=../_CodeSignature/CodeResources bs=1 seek=90 conv=notrunc status=none",
+      finds: ["../_CodeSignature/CodeResources has changed"]),
+    Change(
+      "the-signature",
+      "printf X | dd of=../_CodeSignature/CodeSignature bs=1 seek=90 conv=notrunc status=none",
+      finds: ["../_CodeSignature/CodeSignature has changed"]),
     Change("attributes", "setfattr -n user.x -v y a 2> /dev/null || true", finds: []),
   ]
 }
 
-/// Installs the bundle, after `prepare` has added to it; nothing is mounted yet.
+/// Signs a bundle, as somebody whom nobody trusts.
+private func sign(_ bundle: SampleBundle, in directory: String) throws {
+  let (key, certificate) = (Array("\(directory)/key".utf8), Array("\(directory)/pem".utf8))
+  try DeveloperKey.create(key: key, certificate: certificate, name: "Jane", days: 2)
+  let identity = try SigningIdentity(key: key, certificate: certificate)
+  _ = try BundleDirectory.open(Array(bundle.path.utf8)).seal(identity: identity)
+}
+
+/// Installs the bundle, signed, after `prepare` has added to it; nothing is mounted yet.
 func withTamperScene(
   changes: [Change] = Change.all, prepare: (SampleBundle) throws -> Void = { _ in },
   _ body: (TamperScene) throws -> Void
@@ -130,6 +146,7 @@ func withTamperScene(
       ] + changes.map(\.name))
     try #require(made.status == 0, "\(made.errorText)")
     try prepare(bundle)
+    try sign(bundle, in: path)
     _ = try store.install(from: Array(bundle.path.utf8))
     let scene = TamperScene(store: store, path: path, changes: changes)
     defer {
