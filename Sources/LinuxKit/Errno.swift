@@ -85,6 +85,8 @@ extension Errno {
   public static var brokenPipe: Errno { Errno(EPIPE) }
   /// ENOSPC.
   public static var noSpace: Errno { Errno(ENOSPC) }
+  /// EFBIG.
+  public static var fileTooLarge: Errno { Errno(EFBIG) }
   /// EDQUOT.
   public static var quotaExceeded: Errno { Errno(EDQUOT) }
   /// ELOOP.

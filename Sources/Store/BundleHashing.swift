@@ -107,7 +107,10 @@ enum BundleHashing {
       Workers.share(Workers.processorCount) { _ in run.takePart() }
     }
     if let progress {
-      let all = jobs.reduce(0) { $0 + $1.byteCount }
+      let all: Int64 = jobs.reduce(0) { all, job in
+        let (sum, isTooMuch) = all.addingReportingOverflow(job.byteCount)
+        return isTooMuch ? .max : sum
+      }
       Workers.watching({ progress(run.byteCount, all) }, work)
     } else {
       work()

@@ -67,8 +67,11 @@ final class HashingRun: Sendable {
       directory = place
       let file = try HashedFile(
         try place.walker.openRegularFile(name), job.digests, number: index)
-      if file.blockCount > 1 { begun.withLock { $0.append(file) } }
+      if file.blockCount == 1 { return hash(file, buffer) }
+      begun.withLock { $0.append(file) }
       hash(file, buffer)
+      // Nobody can begin anything of it now, and it is open for as long as it is in the list.
+      begun.withLock { $0.removeAll { $0 === file } }
     } catch {
       found.withLock { $0[index] = .failure(error) }
     }
@@ -76,10 +79,8 @@ final class HashingRun: Sendable {
 
   /// The one with the most to do.
   private func fileToHelpWith() -> HashedFile? {
-    begun.withLock { files in
-      files.removeAll { $0.blocksToBegin == 0 }
-      return files.max { $0.blocksToBegin < $1.blocksToBegin }
-    }
+    let file = begun.withLock { files in files.max { $0.blocksToBegin < $1.blocksToBegin } }
+    return file.flatMap { $0.blocksToBegin > 0 ? $0 : nil }
   }
 
   private func hash(_ file: HashedFile, _ buffer: UnsafeMutableRawBufferPointer) {
@@ -138,10 +139,13 @@ final class HashedFile: @unchecked Sendable {
     }
     layout = ChunkLayout(fileSize: try descriptor.status().byteCount)
     self.descriptor = descriptor
+    // Sizes may be the largest number that there is.
     let size = Int64(Self.blockByteCount)
-    blockCount = max(1, Int((layout.fileSize + size - 1) / size))
-    chunks = .allocate(
-      byteCount: wanted.contains(.chunks) ? layout.count * SHA256.byteCount : 0, alignment: 8)
+    let (blocks, rest) = layout.fileSize.quotientAndRemainder(dividingBy: size)
+    blockCount = max(1, Int(blocks) + (rest == 0 ? 0 : 1))
+    let hashes = wanted.contains(.chunks) ? layout.count * SHA256.byteCount : 0
+    guard hashes <= ChunkTable.maximumByteCount else { throw .fileTooLarge }
+    chunks = .allocate(byteCount: hashes, alignment: 8)
   }
 
   deinit { chunks.deallocate() }

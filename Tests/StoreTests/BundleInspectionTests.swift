@@ -120,6 +120,26 @@ private func paths(_ names: String...) -> [[UInt8]] { names.map { Array($0.utf8)
     }
   }
 
+  @Test("However many large files there are, few are open at once")
+  func openFiles() throws {
+    try withTemporaryDirectory { directory in
+      _ = try SampleBundle.flat(in: directory)
+      let outcome = try run(
+        "bash",
+        [
+          "-ec",
+          """
+          cd '\(directory)'; for n in {1..200}; do truncate -s 300000 Notes.app/$n; done
+          ulimit -n 40
+          '\(BuiltPrograms.path("sandboxfs"))' seal Notes.app
+          '\(BuiltPrograms.path("sandboxfs"))' verify Notes.app
+          """,
+        ])
+      #expect(outcome.text == "sealed Notes.app: 202 files\nNotes.app: ad hoc\n")
+      #expect(outcome.errorText == "")
+    }
+  }
+
   @Test("A bundle without a seal is not intact, and its files are read if they are asked for")
   func unsealed() throws {
     try withTemporaryDirectory { directory in
