@@ -268,7 +268,7 @@ private struct EscapePage {
   private func row(_ name: String, below prefix: String) -> String {
     let row = rows[name] ?? Row()
     let results = Identity.allCases.map { identity in
-      (row.results[identity] ?? []).sorted().map { $0 == "done" ? $0 : "`\($0)`" }
+      (row.results[identity] ?? []).sorted().map { ["done", "no"].contains($0) ? $0 : "`\($0)`" }
         .joined(separator: " or ")
     }
     let cells = [String(name.dropFirst(prefix.count))] + results

@@ -22,6 +22,9 @@ void change_structure(void) {
   mkdir("/home/app/tmp/d", 0700);
   report("structure: over the bundle", rename("/home/app/tmp/d", bundle));
   report("structure: new entry", mkdir("/home/app/Other", 0755));
+  report("structure: small letters", mkdir("/home/app/documents", 0755));
+  report("structure: an invisible letter", mkdir("/home/app/Documents\u200b", 0755));
+  report("structure: a bundle of its own", mkdir("/home/app/hostile.app", 0755));
   report("structure: /tmp", unlink("/tmp"));
   report("structure: /etc/passwd", opened("/etc/passwd", O_WRONLY));
   report("structure: /usr", opened("/usr/bin/sandboxfs-test", O_WRONLY | O_CREAT));

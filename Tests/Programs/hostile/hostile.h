@@ -23,8 +23,9 @@ enum { ms_remount = 32, ms_bind = 4096, ms_recursive = 16384, mnt_detach = 2 };
 // made the process has the attempt's number for its name: that is how the log tells of it.
 #define report(name, expression) (begin_attempt(), end_attempt(name, expression))
 
-// In the place of an errno, where the kernel has ended the process by SIGSYS.
-enum { was_killed = 4000 };
+// In the place of an errno: where the kernel has ended the process by SIGSYS, and where something
+// that would have been of use is not so.
+enum { was_killed = 4000, was_not_so };
 
 void begin_attempt(void);
 void end_attempt(const char *name, int result);

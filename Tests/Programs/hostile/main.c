@@ -26,7 +26,9 @@ void begin_attempt(void) {
 }
 
 void end_attempt(const char *name, int result) {
-  const char *refusal = errno == was_killed ? "SIGSYS" : strerrorname_np(errno);
+  const char *refusal = errno == was_killed   ? "SIGSYS"
+                        : errno == was_not_so ? "no"
+                                              : strerrorname_np(errno);
   printf("%s: %s\n", name, result >= 0 ? "done" : refusal);
   fflush(stdout);
 }

@@ -10,7 +10,7 @@
 static int raise_limit(int resource) {
   struct rlimit limit;
   getrlimit(resource, &limit);
-  limit.rlim_cur = limit.rlim_max = RLIM_INFINITY;
+  limit.rlim_cur = ++limit.rlim_max;
   return setrlimit(resource, &limit);
 }
 
@@ -30,7 +30,7 @@ static int dump_core(void) {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  errno = ENOENT;
+  errno = was_not_so;
   return WIFSIGNALED(status) && WCOREDUMP(status) ? 0 : -1;
 }
 
@@ -38,6 +38,34 @@ static int keep_new_privileges(void) {
   int is_set = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
   int result = prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0);
   return is_set == 1 ? result : 0;
+}
+
+// What would make the first process worth more than this one, which may write to its memory on some
+// kernels: done if its status does not say so.
+static int first_is_not(const char *line) {
+  char text[4096];
+  int file = open("/proc/1/status", O_RDONLY);
+  ssize_t count = read(file, text, sizeof text - 1);
+  close(file);
+  if (count < 0) return -1;
+  text[count] = 0;
+  errno = was_not_so;
+  return strstr(text, line) ? -1 : 0;
+}
+
+// Done if it has more open than the streams and what it tells its end by.
+static int first_holds_more(void) {
+  char path[64], target[256];
+  if (access("/proc/1/fd", R_OK) != 0) return -1;
+  for (int number = 3; number < 256; number++) {
+    snprintf(path, sizeof path, "/proc/1/fd/%d", number);
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    if (length < 0) continue;
+    target[length] = 0;
+    if (strcmp(target, "anon_inode:[eventfd]")) return 0;
+  }
+  errno = was_not_so;
+  return -1;
 }
 
 void reach_processes(void) {
@@ -49,10 +77,13 @@ void reach_processes(void) {
   report("process: trace the first", (int)syscall(SYS_ptrace, 16 /* ATTACH */, 1, 0, 0));
   report("process: join the first", (int)syscall(SYS_setns, syscall(SYS_pidfd_open, 1, 0),
                                                  CLONE_NEWNS | CLONE_NEWNET));
+  report("process: the first, without the filter", first_is_not("\nSeccomp:\t2\n"));
+  report("process: the first, with capabilities", first_is_not("\nCapEff:\t0000000000000000\n"));
+  report("process: the first's descriptors", first_holds_more());
   report("process: real-time priority", sched_setscheduler(0, SCHED_FIFO, &priority));
   report("process: higher priority", setpriority(PRIO_PROCESS, 0, -5));
   report("process: survive a lack of memory", write_text("/proc/self/oom_score_adj", "-1000"));
-  report("process: more locked memory", raise_limit(RLIMIT_MEMLOCK));
+  report("process: more open files", raise_limit(RLIMIT_NOFILE));
   report("process: core files", raise_limit(RLIMIT_CORE));
   report("process: a crash's core", dump_core());
   report("process: capabilities", take_capabilities());
