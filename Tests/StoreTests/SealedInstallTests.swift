@@ -58,7 +58,7 @@ import Testing
       _ = try SampleBundle.flat(in: directory)
       let inner = try SampleBundle("Notes.app/Frameworks/A.framework", in: directory)
       try inner.write("{}".utf8, to: "Resources/Info.plist")
-      let size = 64 << 20
+      let size = 32 << 20
       try shell("truncate -s \(size) Notes.app/large \(inner.path)/large", in: directory)
       let program = BuiltPrograms.path("sandboxfs")
       let sealed = isSealed ? "\(program) seal Notes.app" : "true"
