@@ -9,6 +9,8 @@ public struct MountOption: Sendable {
     case on(MountSwitch)
     /// It is switched off.
     case off([MountSwitch])
+    /// Its value is `on` or `off`, and `off` is what switches this on.
+    case without(MountSwitch)
     /// It names the store.
     case store
     /// It changes a mount that is there.
@@ -76,6 +78,18 @@ public enum MountSwitch: Hashable, Sendable, CaseIterable {
   case lazyTimes
   /// Nobody watches over the process that serves.
   case unsupervised
+  /// There are no extended attributes.
+  case noExtendedAttributes
+  /// What is written goes to the daemon at once.
+  case noWriteback
+
+  /// Whether the table of mounts does not show it.
+  var isUnseen: Bool {
+    switch self {
+    case .unsupervised, .noExtendedAttributes, .noWriteback: true
+    default: false
+    }
+  }
 }
 
 extension MountOption {
@@ -107,6 +121,8 @@ extension MountOption {
     MountOption("nolazytime", .off([.lazyTimes])),
     MountOption("nosupervisor", .on(.unsupervised)),
     MountOption("supervisor", .off([.unsupervised])),
+    MountOption("xattr", .without(.noExtendedAttributes), value: .required),
+    MountOption("writeback", .without(.noWriteback), value: .required),
   ]
 
   /// Mount(8)'s, systemd's and fstab's, and what holds anyway.

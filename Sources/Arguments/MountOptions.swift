@@ -79,6 +79,13 @@ public struct MountOptions: Equatable, Sendable {
     case .on(let thing): wishes[thing] = Wish(word: option.name, isOn: true)
     case .off(let things):
       for thing in things { wishes[thing] = Wish(word: option.name, isOn: false) }
+    case .without(let thing):
+      let value = word.value.map { String(decoding: $0, as: UTF8.self) }
+      guard let value, value == "on" || value == "off" else {
+        throw MountOptionError(
+          word.name, "it is '\(option.name)=on', as without it, or '\(option.name)=off'")
+      }
+      wishes[thing] = Wish(word: option.name, isOn: value == "off")
     case .store: store = word.value
     case .remount: isRemount = true
     case .taken, .refused: break
@@ -105,7 +112,7 @@ extension MountOptions {
   public func change(from options: [[UInt8]]) -> String? {
     let now = Set(options.map { String(decoding: $0, as: UTF8.self) })
     for (thing, wish) in wishes.sorted(by: { $0.value.word < $1.value.word })
-    where thing != .readOnly && thing != .unsupervised && wish.isOn != thing.isOn(in: now) {
+    where thing != .readOnly && !thing.isUnseen && wish.isOn != thing.isOn(in: now) {
       return wish.word
     }
     // If all of them came back, one that is missing was taken out by its opposite.

@@ -26,6 +26,21 @@ public struct ViewConfiguration: Equatable, Sendable {
     case broken
   }
 
+  /// What a view does without that it could have.
+  public struct Features: OptionSet, Sendable {
+    /// The bits.
+    public let rawValue: UInt8
+
+    /// Features by their bits.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Extended attributes, for which the kernel asks before it writes to a file.
+    public static let extendedAttributes = Self(rawValue: 1)
+    /// What is written stays with the kernel until it has time to bring it.
+    public static let writeback = Self(rawValue: 2)
+    static let all: Self = [.extendedAttributes, .writeback]
+  }
+
   /// The container's identifier.
   public var identifier: [UInt8]
   /// The uid that owns what the container holds.
@@ -50,6 +65,8 @@ public struct ViewConfiguration: Equatable, Sendable {
   public var seal: Seal
   /// Whether a process of its own watches over the one that serves.
   public var isSupervised: Bool
+  /// What the view does without.
+  public var without: Features
 
   /// How much the container may hold in all.
   public var limits = ContainerLimits()
@@ -58,7 +75,8 @@ public struct ViewConfiguration: Equatable, Sendable {
   public init(
     identifier: [UInt8], ownerUID: UInt32, ownerGID: UInt32, bundleName: [UInt8],
     inodeKey: (UInt64, UInt64), layers: [ProfileSource], transport: Transport, target: [UInt8],
-    source: [UInt8], mountFlags: UInt64, seal: Seal = .absent, isSupervised: Bool = true
+    source: [UInt8], mountFlags: UInt64, seal: Seal = .absent, isSupervised: Bool = true,
+    without: Features = []
   ) {
     self.identifier = identifier
     self.ownerUID = ownerUID
@@ -72,6 +90,7 @@ public struct ViewConfiguration: Equatable, Sendable {
     self.mountFlags = mountFlags
     self.seal = seal
     self.isSupervised = isSupervised
+    self.without = without
   }
 
   /// Field by field.
@@ -110,6 +129,7 @@ extension ViewConfiguration {
     writer.limit(limits.byteCount)
     writer.limit(limits.entryCount)
     writer.limit(limits.softByteCount)
+    writer.integer(without.rawValue)
     return writer.bytes
   }
 
@@ -127,12 +147,15 @@ extension ViewConfiguration {
       let target = reader.bytes(), let source = reader.bytes(),
       let mountFlags = reader.integer(UInt64.self), let seal = reader.seal(),
       let supervision = reader.integer(UInt8.self), supervision <= 1,
-      let limits = reader.limits(), reader.isAtEnd
+      let limits = reader.limits(),
+      let without = reader.integer(UInt8.self).map(Features.init(rawValue:)),
+      Features.all.isSuperset(of: without), reader.isAtEnd
     else { return nil }
     self.init(
       identifier: identifier, ownerUID: ownerUID, ownerGID: ownerGID, bundleName: bundleName,
       inodeKey: (firstKey, secondKey), layers: layers, transport: transport, target: target,
-      source: source, mountFlags: mountFlags, seal: seal, isSupervised: supervision == 1)
+      source: source, mountFlags: mountFlags, seal: seal, isSupervised: supervision == 1,
+      without: without)
     self.limits = limits
   }
 

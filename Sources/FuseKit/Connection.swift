@@ -19,6 +19,8 @@ public struct Connection {
     public static let exportSupport = Capability(bit: UInt32(FUSE_CAP_EXPORT_SUPPORT))
     /// Data moves through pipes.
     public static let spliceRead = Capability(bit: UInt32(FUSE_CAP_SPLICE_READ))
+    /// The kernel keeps what is written until it has time to write it, and owns size and times.
+    public static let writebackCache = Capability(bit: UInt32(FUSE_CAP_WRITEBACK_CACHE))
     /// OPEN carries O_TRUNC.
     public static let atomicTruncate = Capability(bit: UInt32(FUSE_CAP_ATOMIC_O_TRUNC))
   }

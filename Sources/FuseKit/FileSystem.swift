@@ -267,6 +267,8 @@ public struct AttributeChanges: OptionSet, Sendable {
   public static let accessTime = AttributeChanges(rawValue: 1 << 4)
   /// The time of the last change of the content.
   public static let modificationTime = AttributeChanges(rawValue: 1 << 5)
+  /// The time of the last change of anything, which nobody can set but the kernel.
+  public static let changeTime = AttributeChanges(rawValue: 1 << 10)
   /// The access time becomes now, whatever its value says.
   public static let accessTimeNow = AttributeChanges(rawValue: 1 << 7)
   /// The modification time becomes now, whatever its value says.

@@ -30,9 +30,12 @@ public struct Descriptor: ~Copyable, Sendable {
 
   /// A second descriptor for the same open file, close-on-exec.
   public borrowing func duplicate() throws(Errno) -> Descriptor {
-    let raw = rawValue
-    return Descriptor(
-      owning: try retrying { clinux_fcntl(raw, F_DUPFD_CLOEXEC, 3) })
+    try Descriptor.duplicate(rawValue)
+  }
+
+  /// A second descriptor for the open file of one that somebody else owns.
+  public static func duplicate(_ raw: CInt) throws(Errno) -> Descriptor {
+    Descriptor(owning: try retrying { clinux_fcntl(raw, F_DUPFD_CLOEXEC, 3) })
   }
 
   /// Opens `path` relative to this directory.

@@ -401,6 +401,11 @@ public enum FileIO {
     try file.writeAll(bytes)
   }
 
+  /// Whether a descriptor was opened O_WRONLY.
+  public static func isOpenOnlyForWriting(_ descriptor: CInt) -> Bool {
+    clinux_fcntl(descriptor, F_GETFL, 0) & O_ACCMODE == O_WRONLY
+  }
+
   /// fsync(2), or fdatasync(2) if `dataOnly`.
   public static func synchronize(_ descriptor: CInt, dataOnly: Bool) throws(Errno) {
     try retrying { dataOnly ? fdatasync(descriptor) : fsync(descriptor) }

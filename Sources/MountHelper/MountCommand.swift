@@ -79,6 +79,8 @@ extension MountSwitch {
     case .synchronousDirectories: \.synchronousDirectories
     case .lazyTimes: \.lazyTimes
     case .unsupervised: \.unsupervised
+    case .noExtendedAttributes: \.noExtendedAttributes
+    case .noWriteback: \.noWriteback
     }
   }
 }

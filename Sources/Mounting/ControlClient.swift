@@ -27,6 +27,11 @@ public struct DaemonStatus: Equatable, Sendable {
   public let isUsers: Bool
   /// `intact` or `modified`, as far as anyone has looked; `absent` if the bundle has no seal.
   public let seal: [UInt8]
+  /// Who does the I/O of files outside of the bundle: `passthrough`, the kernel; `writeback`, the
+  /// daemon, whom the kernel brings what is written when it has time; or else `daemon`.
+  public let transfer: [UInt8]
+  /// Whether the view has extended attributes.
+  public let hasExtendedAttributes: Bool
   /// Whether its rules let something be executed besides the bundle.
   public let executesByRules: Bool
 
@@ -95,6 +100,8 @@ public struct DaemonStatus: Equatable, Sendable {
     executesByRules = fields["executable"] == Array("rules".utf8)
     isUsers = fields["transport"] == Array("fusermount".utf8)
     seal = fields["seal"] ?? []
+    transfer = fields["io"] ?? []
+    hasExtendedAttributes = fields["without"] != Array("xattr=off".utf8)
   }
 
   /// What connecting says when there is no daemon, or when it ends in this moment.

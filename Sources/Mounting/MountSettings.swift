@@ -23,6 +23,10 @@ public struct MountSettings: Equatable, Sendable {
   public var lazyTimes = false
   /// Nobody watches over the process that serves: if it dies, the view is dead.
   public var unsupervised = false
+  /// There are no extended attributes, and the kernel asks for none.
+  public var noExtendedAttributes = false
+  /// What is written goes to the daemon at once, where it has to go there at all.
+  public var noWriteback = false
   /// What mountinfo shows as the source; nil for the identifier.
   public var source: [UInt8]?
   /// The daemon's program; nil for the installed one.

@@ -86,6 +86,8 @@ extension ViewConfiguration {
     whole.transport = isPrivileged() ? .kernel : .fusermount
     whole.mountFlags = (isPrivileged() ? settings.fileSystemFlags : settings.userFlags).rawValue
     whole.isSupervised = !settings.unsupervised
+    if settings.noExtendedAttributes { whole.without.insert(.extendedAttributes) }
+    if settings.noWriteback { whole.without.insert(.writeback) }
     return whole
   }
 }

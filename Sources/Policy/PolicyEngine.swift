@@ -20,6 +20,9 @@ public final class PolicyEngine: Sendable {
 
   /// Whether any rule hides names.
   public let hidesNames: Bool
+  /// Whether any rule has each write judged when it is made: by how much is stored, or by where the
+  /// file ends.
+  public let judgesWrites: Bool
   /// Whether any rule lets something be executed besides bundles.
   public let executesBesidesBundles: Bool
 
@@ -47,6 +50,9 @@ public final class PolicyEngine: Sendable {
     let book = RuleBook(profile, isLearning: isLearning)
     self.automaton = automaton
     hidesNames = profile.rules.contains { $0.granted.contains(.hidden) }
+    judgesWrites = profile.rules.contains {
+      !$0.granted.isDisjoint(with: [.quota, .append])
+    }
     executesBesidesBundles = profile.rules.contains {
       $0.granted.contains(.exec) && !$0.pattern.isOfBundles
     }

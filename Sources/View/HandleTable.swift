@@ -98,6 +98,28 @@ final class HandleTable: @unchecked Sendable {
     return open
   }
 
+  /// Another descriptor of a file that is open; nil if it is not.
+  func duplicate(of node: NodeIndex) -> Descriptor? {
+    lock.lock()
+    defer { lock.unlock() }
+    var found: CInt = -1
+    forEach { if $0.node == node { found = $0.descriptor } }
+    return found < 0 ? nil : try? Descriptor.duplicate(found)
+  }
+
+  /// Whether a file is open for writing by a handle that was opened without a rule that keeps what
+  /// is there.
+  func hasWatchlessWriter(of node: NodeIndex) -> Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    var found = false
+    forEach {
+      let state = $0.state
+      found = found || $0.node == node && state.contains(.writable) && !state.contains(.appendOnly)
+    }
+    return found
+  }
+
   /// Computes which slots are free.
   ///
   /// Under the arena's lock.

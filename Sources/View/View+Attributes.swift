@@ -24,7 +24,13 @@ extension ViewFileSystem {
     if let handle, let open = try? handles.find(handle.rawValue), open.node == index {
       return try InodeStatus.of(open.descriptor)
     }
-    return try nodes.status(of: index, try ThreadScratch.current())
+    do throws(Errno) {
+      return try nodes.status(of: index, try ThreadScratch.current())
+    } catch {
+      // Its directory may no longer be searched, which is nothing to whom has it open.
+      guard error == .accessDenied, let open = handles.duplicate(of: index) else { throw error }
+      return try InodeStatus.of(open.rawValue)
+    }
   }
 
   // MARK: Changing
@@ -36,7 +42,8 @@ extension ViewFileSystem {
     do throws(Errno) {
       let index = try nodes.index(of: node.rawValue)
       let scratch = try ThreadScratch.current()
-      try requireChange(request, index, changes, scratch)
+      let isKernels = isOfKernel(changes, handle)
+      if !isKernels { try requireChange(request, index, changes, scratch) }
       if let sealed = sealed(index) {
         // Nothing is left that could be changed.
         return reply.attributes(try shown(sealed), lifetimeSeconds: lifetimeSeconds)
@@ -53,7 +60,9 @@ extension ViewFileSystem {
         try setOwner(request, descriptor, attributes, changes)
         try setMode(descriptor, attributes, changes)
         try setTimes(descriptor, attributes, changes)
-        if changes.isEmpty { try clearSetID(request, index, descriptor, scratch) }
+        if !isKernels && changes.isSubset(of: .changeTime) {
+          try clearSetID(request, index, descriptor, scratch)
+        }
       }
       let status = try InodeStatus.of(descriptor)
       reply.attributes(
@@ -62,6 +71,16 @@ extension ViewFileSystem {
     } catch {
       reply.fail(error)
     }
+  }
+
+  /// Whether the kernel brings the times of what it had cached, which it owns then.
+  ///
+  /// It names a file that is open for writing, which no caller's change of times does.
+  private func isOfKernel(_ changes: AttributeChanges, _ handle: HandleID?) -> Bool {
+    guard cachesWrites, let handle, changes.contains(.modificationTime),
+      changes.isSubset(of: [.modificationTime, .changeTime])
+    else { return false }
+    return (try? handles.find(handle.rawValue))?.state.contains(.writable) ?? false
   }
 
   private func requireChange(

@@ -8,6 +8,7 @@ private enum OpenFlag {
   static let accessMode: CInt = 0o3
   static let readOnly: CInt = 0o0
   static let writeOnly: CInt = 0o1
+  static let readWrite: CInt = 0o2
   static let exclusive: CInt = 0o200
   static let truncate: CInt = 0o1000
   static let append: CInt = 0o2000
@@ -74,10 +75,28 @@ extension ViewFileSystem {
     }
   }
 
+  /// Opens a file for a handle.
+  ///
+  /// A kernel that keeps what is written reads the rest of a page through the handle that writes.
+  /// Where that may not be, it is told to keep nothing of the handle's.
   private func reopen(_ path: CInt, _ flags: CInt) throws(Errno) -> Descriptor {
-    try nodes.withRoom { () throws(Errno) in
-      try mutate(.setsValue) { () throws(Errno) in try Descriptor.reopen(path, flags) }
+    let wanted = flagsForCache(flags)
+    return try nodes.withRoom { () throws(Errno) in
+      try mutate(.setsValue) { () throws(Errno) in
+        do throws(Errno) {
+          return try Descriptor.reopen(path, wanted)
+        } catch {
+          guard error == .accessDenied, wanted != flags else { throw error }
+          return try Descriptor.reopen(path, flags)
+        }
+      }
     }
+  }
+
+  @inline(__always)
+  private func flagsForCache(_ flags: CInt) -> CInt {
+    guard cachesWrites, flags & OpenFlag.accessMode == OpenFlag.writeOnly else { return flags }
+    return flags & ~OpenFlag.accessMode | OpenFlag.readWrite
   }
 
   private func openSealed(
@@ -138,20 +157,19 @@ extension ViewFileSystem {
     if flags & OpenFlag.accessMode != OpenFlag.readOnly { state.insert(.writable) }
     if flags & OpenFlag.accessMode != OpenFlag.writeOnly { state.insert(.readable) }
     if isAppendOnly { state.insert(.appendOnly) }
-    // It was opened in passthrough before its zone became `append`: its writes can't be watched.
-    if isAppendOnly && state.contains(.writable) && nodes.isOpenInPassthrough(index) {
-      throw .textBusy
-    }
     if try isLimited(index) { state.insert(.watched) }
+    // It was opened before its zone became `append`: its writes can't be watched.
+    if isAppendOnly && state.contains(.writable) && isWrittenUnwatched(index) { throw .textBusy }
     let mayPass = !isAppendOnly && !nodes.state(of: index).contains(.bundle)
     let opening = try nodes.opened(index, state) { mayPass ? register(path) : 0 }
     if opening.backing != 0 && opening.isFirstMapper {
       backingFiles?.forgetAttributes(of: NodeID(nodes.id(of: index)))
     }
     do throws(Errno) {
+      let mode = mode(opening.backing, state, descriptor.rawValue)
       let handle = HandleID(
         try handles.open(index, descriptor, state, process: request.pid))
-      return (handle, mode(opening.backing, state))
+      return (handle, mode)
     } catch {
       closed(index, state)
       throw error
@@ -165,15 +183,25 @@ extension ViewFileSystem {
     return (try? backingFiles.open(path)) ?? 0
   }
 
+  /// Whether a file is open so that the kernel writes it by itself, or when it has time to.
+  private func isWrittenUnwatched(_ index: NodeIndex) -> Bool {
+    if nodes.isOpenInPassthrough(index) { return true }
+    return cachesWrites && handles.hasWatchlessWriter(of: index)
+  }
+
   /// In an `append` zone the kernel may cache nothing: a page that is mapped shared could be
   /// changed without a message.
   ///
-  /// Where there is a limit, what is written to a file in passthrough comes to us all the same.
-  func mode(_ backing: Int32, _ state: HandleRecord.State) -> OpenMode {
-    if state.contains(.appendOnly) && backing == 0 { return OpenMode(.directIO) }
-    guard backing != 0 else { return OpenMode(.keepCache) }
-    return OpenMode(
-      backing: backing, isWatched: state.isSuperset(of: [.writable, .watched]))
+  /// Nor may it keep what is written through a descriptor that can't read the rest of a page. Where
+  /// there is a limit, what is written to a file in passthrough comes to us all the same.
+  func mode(_ backing: Int32, _ state: HandleRecord.State, _ descriptor: CInt) -> OpenMode {
+    guard backing == 0 else {
+      return OpenMode(
+        backing: backing, isWatched: state.isSuperset(of: [.writable, .watched]))
+    }
+    let isUncached =
+      state.contains(.appendOnly) || cachesWrites && FileIO.isOpenOnlyForWriting(descriptor)
+    return OpenMode(isUncached ? .directIO : .keepCache)
   }
 
   /// Whether what a file costs is in any book.
@@ -247,7 +275,8 @@ extension ViewFileSystem {
         ) { () throws(Errno) in
           try mutate(.makesName) { () throws(Errno) in
             try Descriptor.create(
-              name.cString, in: directory, flags & OpenFlag.backing & ~OpenFlag.truncate,
+              name.cString, in: directory,
+              flagsForCache(flags & OpenFlag.backing & ~OpenFlag.truncate),
               mode: permissions)
           }
         }
@@ -256,7 +285,8 @@ extension ViewFileSystem {
       failure = error
     }
     if failure == .exists, RequestRecord.isRepeated {
-      return try reopenCreated(name, directory, flags & OpenFlag.accessMode)
+      return try reopenCreated(
+        name, directory, flagsForCache(flags & OpenFlag.accessMode))
     }
     throw failure == .exists && flags & OpenFlag.exclusive == 0 ? .stale : failure
   }
@@ -328,7 +358,12 @@ extension ViewFileSystem {
     // The first run of a repeated request was at the end, and has moved it.
     guard open.state.contains(.appendOnly), !RequestRecord.isRepeated else { return }
     let status = try InodeStatus.of(open.descriptor)
-    if offset != status.size { try refuseChange(request, open) }
+    if offset == status.size { return }
+    // The kernel writes what it has kept through any handle of the file, also through one that is
+    // older than the rule's end.
+    let ruling = nodes.ruling(of: open.node, try ThreadScratch.current())
+    if cachesWrites && !ruling.attributes.append { return }
+    try refuseChange(request, open)
   }
 
   /// The answer to a change of bytes that are there, in an append zone.
@@ -418,6 +453,9 @@ extension ViewFileSystem {
   }
 
   func seekFile(_ handle: HandleID, _ offset: Int64, _ whence: CInt, _ reply: consuming Reply) {
+    // The kernel may have data where the backing has a hole still. It answers by itself then: all
+    // of a file is data.
+    if cachesWrites { return reply.fail(.unsupported) }
     do throws(Errno) {
       let open = try handles.find(handle.rawValue)
       if let sealed = sealed(open.node) { return seekSealed(sealed, offset, whence, reply) }

@@ -14,7 +14,9 @@ extension ViewFileSystem {
       return nil
     }
     let backing = nodes.backing(of: open.node)
-    return (HandleID(number), mode(backing, open.state), open)
+    return (
+      HandleID(number), mode(backing, open.state, open.descriptor), open
+    )
   }
 
   /// Answers CREATE with the file that the first run has created and opened.

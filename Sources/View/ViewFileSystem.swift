@@ -29,6 +29,10 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   @exclusivity(unchecked) public var report: @Sendable (String) -> Void = { _ in }
   /// What the kernel knows; set before the first request.
   @exclusivity(unchecked) public var kernelNodes: KernelNodes?
+  /// Whether the kernel keeps what is written and owns sizes and times of files; set at INIT.
+  @exclusivity(unchecked) public private(set) var cachesWrites = false
+  private let without: ViewConfiguration.Features
+  private let judgesWrites: Bool
   /// What was refused, for whoever writes it down.
   public let audit: AuditRing
 
@@ -53,6 +57,8 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
       : try SealedBundle(
         configuration.seal, bundleName: configuration.bundleName, container: container)
     self.caller = caller
+    without = configuration.without
+    judgesWrites = policy.judgesWrites || !configuration.limits.isEmpty
     bundleName = configuration.bundleName
     ownerUID = configuration.ownerUID
     ownerGID = configuration.ownerGID
@@ -71,6 +77,9 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   /// Whether anything of the bundle was found to differ from its seal; nil if it has none.
   public var isBundleModified: Bool? { sealedBundle?.isModified }
 
+  /// Whether the view has extended attributes.
+  public var hasExtendedAttributes: Bool { !without.contains(.extendedAttributes) }
+
   /// Whether the store is on an overlay, which is a level of stacking of its own.
   public var isOnOverlay: Bool { backing.isOnOverlay }
 
@@ -81,7 +90,11 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     connection.want(.rawMode)
     connection.want(.symbolicLinkCache)
     connection.want(.atomicTruncate)
-    if backing.hasACL { connection.want(.posixACL) }
+    if backing.hasACL && hasExtendedAttributes { connection.want(.posixACL) }
+    // What judges a write must do so at write(2), not when the kernel has time to write.
+    if !connection.passesThrough && !without.contains(.writeback) && !judgesWrites {
+      cachesWrites = connection.want(.writebackCache)
+    }
     connection.refuse(.automaticInvalidation)
     connection.refuse(.exportSupport)
     connection.refuse(.spliceRead)
@@ -169,11 +182,14 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     answerTarget(request, node, reply)
   }
 
+  // Where there are none, the kernel asks once for each of these and then no more.
+
   override public func setExtendedAttribute(
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>,
     _ value: UnsafeRawBufferPointer, _ flags: CInt, clearsSetGroupID: Bool,
     _ reply: consuming Reply
   ) {
+    guard hasExtendedAttributes else { return reply.fail(.unsupported) }
     setAttribute(
       request, node, name, value, flags, clearsSetGroupID: clearsSetGroupID, reply)
   }
@@ -182,18 +198,21 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ count: Int,
     _ reply: consuming Reply
   ) {
+    guard hasExtendedAttributes else { return reply.fail(.unsupported) }
     getAttribute(request, node, name, count, reply)
   }
 
   override public func listExtendedAttributes(
     _ request: Request, _ node: NodeID, _ count: Int, _ reply: consuming Reply
   ) {
+    guard hasExtendedAttributes else { return reply.fail(.unsupported) }
     listAttributes(request, node, count, reply)
   }
 
   override public func removeExtendedAttribute(
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ reply: consuming Reply
   ) {
+    guard hasExtendedAttributes else { return reply.fail(.unsupported) }
     removeAttribute(request, node, name, reply)
   }
 

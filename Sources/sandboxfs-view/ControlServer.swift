@@ -138,6 +138,8 @@ final class ControlServer: Sendable {
     object.add("requests", live.requestCount)
     object.add("unsent", systemLog.droppedCount)
     object.add("seal", live.sealState.utf8)
+    object.add("io", live.transfer.utf8)
+    object.add("without", live.omissions.utf8)
     return object.line + [UInt8(ascii: "\n")]
   }
 }

@@ -79,6 +79,15 @@ final class LivePolicy: Sendable {
     }
   }
 
+  /// Who does the I/O of files outside of the bundle.
+  var transfer: String {
+    if fileSystem.backingFiles != nil { return "passthrough" }
+    return fileSystem.cachesWrites ? "writeback" : "daemon"
+  }
+
+  /// What the view does without, as mount options.
+  var omissions: String { fileSystem.hasExtendedAttributes ? "" : "xattr=off" }
+
   /// Answers the command, whose payload is still to be read from the connection.
   func answer(to request: [String: [UInt8]], _ connection: borrowing Descriptor) -> [UInt8] {
     guard let field = request["bytes"], let count = Int(String(decoding: field, as: UTF8.self)),
@@ -117,7 +126,7 @@ final class LivePolicy: Sendable {
         let change = try follow(engine, &next)
         state = next
         executes.store(engine.executesBesidesBundles, ordering: .relaxed)
-        return report(change, notes: tellKernel(change))
+        return report(change, notes: tellKernel(change) + keptWrites(engine))
       } catch {
         fileSystem.keepFormerPolicy()
         return ControlAnswer.refusal("what the container holds can't be counted: \(error.message)")
@@ -205,6 +214,15 @@ final class LivePolicy: Sendable {
     let isDone = notifier.send(notices, milliseconds: LivePolicy.patienceMilliseconds)
     if !isDone { notes.append("listings of directories that are busy are corrected later") }
     return notes
+  }
+
+  /// What writes wait for the next mount that the rules would judge when they are made.
+  private func keptWrites(_ engine: PolicyEngine) -> [String] {
+    guard fileSystem.cachesWrites && engine.judgesWrites else { return [] }
+    return [
+      "the kernel keeps what is written until the next mount: a quota holds from then on, and so "
+        + "do times of modification in an append zone"
+    ]
   }
 
   private func report(_ change: ViewFileSystem.PolicyChange, notes: [String]) -> [UInt8] {

@@ -37,13 +37,19 @@ let statusSubcommand = Subcommand(
 }
 
 private func table(_ views: [ViewReport]) -> Table {
-  var table = Table("APP", "MOUNTED AT", "ACCESS", "DAEMON", "SEAL", "STATE")
+  var table = Table("APP", "MOUNTED AT", "ACCESS", "DAEMON", "I/O", "SEAL", "STATE")
   for view in views {
     table.add(
-      view.identifier.printable, view.target.printable, view.isReadOnly ? "ro" : "rw",
-      view.daemon.map { String($0) } ?? "", view.seal?.printable ?? "", view.health.rawValue)
+      view.identifier.printable, view.target.printable, access(view),
+      view.daemon.map { String($0) } ?? "", view.status?.transfer.printable ?? "",
+      view.seal?.printable ?? "", view.health.rawValue)
   }
   return table
+}
+
+private func access(_ view: ViewReport) -> String {
+  let access = view.isReadOnly ? "ro" : "rw"
+  return view.status?.hasExtendedAttributes == false ? access + ",xattr=off" : access
 }
 
 /// What the system's log has missed, a line for each app of which it has.
@@ -63,6 +69,8 @@ private func object(_ view: ViewReport) -> JSON {
     ("identifier", .string(view.identifier.printable)),
     ("target", .string(view.target.printable)),
     ("readOnly", .boolean(view.isReadOnly)),
+    ("io", .text(view.status?.transfer.printable)),
+    ("extendedAttributes", view.status.map { .boolean($0.hasExtendedAttributes) } ?? .null),
     ("device", .string("\(view.device)")),
     ("daemon", view.daemon.map { .integer(Int64($0)) } ?? .null),
     ("worker", number(view.status?.worker)),

@@ -26,6 +26,8 @@ import Testing
       Row(list: "sync,dirsync,async", on: [.synchronousDirectories]),
       Row(list: "supervisor,nosupervisor", on: [.unsupervised]),
       Row(list: "nosupervisor,supervisor", on: []),
+      Row(list: "xattr=off,writeback=off", on: [.noExtendedAttributes, .noWriteback]),
+      Row(list: "xattr=off,xattr=on,writeback=on", on: []),
       Row(list: "nosymfollow,lazytime", on: [.noSymlinkFollowing, .lazyTimes]),
       Row(list: "noexec,nosuid,nodev,users", on: [.noExec]),
       Row(list: "rw,nosuid,nodev,,user,exec,store=/srv/My Apps", store: "/srv/My Apps"),
@@ -83,6 +85,9 @@ import Testing
         list: "frobnicate=1",
         message: "option 'frobnicate' is not known; 'man mount.sandboxfs' lists those that are"),
       Refusal(list: "ro=1", message: "option 'ro': it takes no value"),
+      Refusal(
+        list: "xattr=no",
+        message: "option 'xattr': it is 'xattr=on', as without it, or 'xattr=off'"),
       Refusal(list: "store", message: "option 'store': it needs a value: 'store=...'"),
       Refusal(
         list: "=1", message: "option '' is not known; 'man mount.sandboxfs' lists those that are"),

@@ -12,6 +12,8 @@ enum Ground: String, CaseIterable, CustomTestStringConvertible {
   case memory = "tmpfs"
   /// Mounted by fusermount3: the daemon has no privilege, and the view no `noexec`.
   case user = "a user's view"
+  /// Without writeback: each write comes to the daemon.
+  case userUnkept = "a user's view that keeps nothing"
   /// Uses the numbers of inodes again at once.
   case xfs = "xfs"
   case overlay = "overlayfs"
@@ -21,7 +23,9 @@ enum Ground: String, CaseIterable, CustomTestStringConvertible {
   var testDescription: String { rawValue }
 
   /// nobody, whom fusermount3 knows by name, for a user's.
-  var owner: uid_t { self == .user ? 65534 : 0 }
+  var owner: uid_t { isOfUser ? 65534 : 0 }
+
+  var isOfUser: Bool { self == .user || self == .userUnkept }
 
   /// Where all cases of the table are tried.
   static let possible = [disk, memory, user].filter { $0 != .user || FuseDevice.obstacle == nil }
@@ -61,7 +65,7 @@ struct Comparison {
     case .disk: try onDisk.get()
     case .memory: try inMemory.get()
     case .user: try ofUser.get()
-    case .xfs, .overlay, .stacked:
+    case .userUnkept, .xfs, .overlay, .stacked:
       throw ProgramFailure(description: "the table is not tried on \(ground.rawValue)")
     }
   }
@@ -101,7 +105,7 @@ func makePlain(in directory: String, _ owner: uid_t) throws -> String {
 /// Runs `body` with a directory on such a ground.
 func withGround<Result>(_ ground: Ground, _ body: (String) throws -> Result) throws -> Result {
   try withTemporaryDirectory { directory in
-    if ground == .disk || ground == .user { return try body(directory) }
+    if ground == .disk || ground.isOfUser { return try body(directory) }
     return try mountStore(ground, on: directory, then: body)
   }
 }
@@ -135,7 +139,7 @@ extension Ground {
       layer top 2> /dev/null || { mount -t tmpfs -o size=1g,mode=755 tmpfs base && layer top; }
       """
     switch self {
-    case .disk, .user: return ""
+    case .disk, .user, .userUnkept: return ""
     case .memory: return "mkdir base && mount -t tmpfs -o size=1g,mode=755 tmpfs base"
     case .xfs:
       return """

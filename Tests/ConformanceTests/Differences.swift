@@ -127,5 +127,39 @@ private let theirs: [Difference] =
     ).ofCaching
   }
 
+/// What the kernel answers by itself while it keeps what is written: in a user's view.
+private let kept: [Difference] =
+  ["holes", "fallocate"].flatMap { name in
+    [
+      ("lseek(f, 0, SEEK_HOLE)", name == "holes" ? ("4096", "2097152") : ("4096", "16384")),
+      ("lseek(f, 65536, SEEK_DATA)", ("1048576", "65536")),
+      ("lseek(f, 1 << 20, SEEK_HOLE)", ("1052672", "2097152")),
+      ("lseek(f, (1 << 20) + 65536, SEEK_DATA)", ("ENXIO", "1114112")),
+      ("lseek(f, (2 << 20) - 1, SEEK_HOLE)", ("2097151", "2097152")),
+    ].map { step, results in
+      Difference(
+        "the daemon does not know yet where data is: all of a file is", in: name, step,
+        .result(plain: results.0, view: results.1)
+      ).ofCaching
+    }
+  } + [
+    Difference(
+      "blocks are counted when they are written", in: "holes", "blocks",
+      .result(plain: "16", view: "0")
+    ).ofCaching,
+    Difference(
+      "what the store can't take is known when it is written", in: "read and write at positions",
+      "pwrite(f, \"x\", 1, INT64_MAX - 1)", .result(plain: "EFBIG", view: "1")
+    ).ofCaching,
+    Difference(
+      "what the store can't take is known when it is written", in: "read and write at positions",
+      "all", .any
+    ).ofCaching,
+    Difference(
+      "the kernel moves the time of change", in: "extended attributes move times",
+      "setxattr of the same", .result(plain: "- -", view: "- status")
+    ).ofCaching,
+  ]
+
 /// All differences.
-let differences = ours + theirs
+let differences = ours + theirs + kept

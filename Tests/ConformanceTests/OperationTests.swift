@@ -1,6 +1,7 @@
 // The differential fuzzer of operations: random sequences on a plain directory and on a view, and
 // those that once differed. `scripts/fuzz-ops` runs it for long.
 
+import Containers
 import Foundation
 import Glibc
 import LinuxKit
@@ -14,7 +15,9 @@ private let seconds = variables["SANDBOXFS_FUZZ_SECONDS"].flatMap(Int.init) ?? 6
 /// The first seed: always the same in a test that says nothing else.
 private let seed = variables["SANDBOXFS_FUZZ_SEED"] ?? "1"
 
-private let grounds = Ground.possible + Ground.stores
+private let grounds = Ground.fuzzed.filter {
+  variables["SANDBOXFS_FUZZ_KIND"].map($0.rawValue.contains) ?? true
+}
 
 /// What once differed, each a file of operations; or the one that is asked for.
 private let sequences: [String] = {
@@ -30,7 +33,7 @@ private func fuzz(on ground: Ground, _ words: [String], seconds: Int) throws -> 
   let program = try compile("fuzzops")
   let id = String(ground.owner)
   let actor = ["setpriv", "--reuid", id, "--regid", id, "--clear-groups"]
-  let command = (ground == .user ? actor : []) + [program] + ground.fuzzOptions
+  let command = (ground.isOfUser ? actor : []) + [program] + ground.fuzzOptions
   return try withGround(ground) { directory in
     let plain = try makePlain(in: directory, ground.owner)
     defer { try? LinuxKit.unmount(Array(plain.utf8), .detach) }
@@ -45,17 +48,24 @@ private func fuzz(on ground: Ground, _ words: [String], seconds: Int) throws -> 
 }
 
 private func mountedView(in directory: String, _ ground: Ground) throws -> TestView {
-  let settings = TestView.Settings(owner: ground.owner)
-  guard ground == .user else { return try TestView(in: directory, settings) }
+  var settings = TestView.Settings(owner: ground.owner)
+  if ground == .userUnkept { settings.without = .writeback }
+  guard ground.isOfUser else { return try TestView(in: directory, settings) }
   return try FuseDevice.withOpenToUsers { try TestView(in: directory, settings) }
 }
 
 extension Ground {
+  fileprivate static var fuzzed: [Ground] {
+    let users = possible.contains(.user) ? [userUnkept] : []
+    return possible + users + stores
+  }
+
   fileprivate var fuzzOptions: [String] {
     switch self {
     case .disk, .xfs, .overlay: []
     case .memory: ["--blocks"]
-    case .user: ["--user", "--cached"]
+    case .user: ["--user", "--cached", "--kept"]
+    case .userUnkept: ["--user", "--cached"]
     case .stacked: ["--cached"]
     }
   }

@@ -107,12 +107,52 @@ private let costs: [Cost] = [
   Cost("unlink", 2) { bench in unlinkat(bench.directory, bench.own("doomed"), 0) == 0 },
 ]
 
+private func failure(_ call: () throws(Errno) -> Void) -> Errno? {
+  do throws(Errno) {
+    try call()
+    return nil
+  } catch {
+    return error
+  }
+}
+
+/// Without extended attributes: LOOKUP, CREATE and RELEASE, and no GETXATTR.
+private let costsWithoutAttributes = [
+  Cost("creating, writing and closing a file without xattrs", 3) { bench in
+    let descriptor = bench.open(bench.own("new"), O_CREAT | O_EXCL | O_WRONLY)
+    return descriptor >= 0 && write(descriptor, "x", 1) == 1 && close(descriptor) == 0
+  },
+  Cost("asking for xattrs where there are none", 0) { bench in
+    let known = Descriptor(owning: bench.open("known", O_PATH))
+    let file = known.rawValue
+    return [
+      failure { () throws(Errno) in
+        _ = try ExtendedAttributes.get(file, "user.a", into: nil, byteCount: 0)
+      },
+      failure { () throws(Errno) in
+        try ExtendedAttributes.set(
+          file, "user.a", UnsafeRawBufferPointer(start: nil, count: 0), flags: 0)
+      },
+      failure { () throws(Errno) in
+        _ = try ExtendedAttributes.list(file, into: nil, byteCount: 0)
+      },
+      failure { () throws(Errno) in try ExtendedAttributes.remove(file, "user.a") },
+    ].allSatisfy { $0 == .notSupported }
+  },
+]
+
 @Suite(.serialized) struct MessageTests {
   private static let attempts = 5
 
-  @Test func operationsCostNoMoreMessagesThanTheyMay() throws {
+  @Test func operationsCostNoMoreMessagesThanTheyMay() throws { try check(costs) { _ in } }
+
+  @Test func withoutExtendedAttributesNobodyAsksForThem() throws {
+    try check(costsWithoutAttributes) { $0.noExtendedAttributes = true }
+  }
+
+  private func check(_ costs: [Cost], _ change: (inout MountSettings) -> Void) throws {
     try withMountingScene { scene in
-      try scene.mount()
+      try scene.mount(change)
       let directory = try Descriptor.open("\(scene.target)/Documents", O_RDONLY | O_DIRECTORY)
       let file = try makeFile("open", in: directory)
       _ = try makeFile("known", in: directory)

@@ -24,6 +24,8 @@ public final class TestView {
     public var faults: [String: String]
     /// How much the container may hold.
     public var limits = ContainerLimits()
+    /// What the view does without.
+    public var without: ViewConfiguration.Features = []
 
     /// What a plain test needs: root's daemon, with all that is not structural allowed.
     public init(
@@ -67,7 +69,7 @@ public final class TestView {
           rank: .shipped, name: Array("test.profile".utf8), text: Array(settings.profile.utf8))
       ],
       transport: settings.owner == 0 ? .kernel : .fusermount, target: Array(path.utf8),
-      source: Array(TestView.identifier.utf8), mountFlags: 0)
+      source: Array(TestView.identifier.utf8), mountFlags: 0, without: settings.without)
     configuration.limits = settings.limits
     daemon = try TestView.start(container, configuration, settings)
   }

@@ -126,6 +126,9 @@ void act_open(struct side *side, const long *a, struct answer *answer) {
   errno = 0;
   int flags = (int)a[2] | O_CLOEXEC | O_NONBLOCK;
   if (settings.is_cached && flags & O_APPEND) flags &= ~O_DIRECT;
+  // What may not be read is written at once where else the kernel keeps it, and the time stays.
+  bool only_writes = (flags & O_ACCMODE) == O_WRONLY && !(flags & (O_PATH | O_DIRECTORY));
+  if (settings.is_kept && only_writes && access(paths[a[1]], R_OK) != 0 && errno == EACCES) return;
   side->files[a[0]] = open(paths[a[1]], flags, (mode_t)a[3]);
   DONE(side->files[a[0]]);
 }
@@ -180,16 +183,38 @@ void act_pwritev(struct side *side, const long *a, struct answer *answer) {
   VALUE(pwritev2(side->files[a[0]], parts, 2, direct(side, a[0], a[1]), flags));
 }
 
+// Where the kernel keeps what is written, all of a file is data.
+static off_t seek_in_data(int file, off_t size, off_t place, int whence) {
+  if (place < 0 || place >= size) return errno = ENXIO, -1;
+  return lseek(file, whence == SEEK_HOLE ? size : place, SEEK_SET);
+}
+
 void act_seek(struct side *side, const long *a, struct answer *answer) {
   struct stat status;
   // Directories are sought by the kernel, which does not know where the daemon's end.
   if (fstat(side->files[a[0]], &status) == 0 && S_ISDIR(status.st_mode)) return;
-  // On tmpfs a hole that was mapped is none, and the view's mappings are its own.
-  if (settings.is_cached && !settings.is_user && (a[2] == SEEK_DATA || a[2] == SEEK_HOLE)) return;
+  if (settings.is_kept && errno == 0 && (a[2] == SEEK_DATA || a[2] == SEEK_HOLE)) {
+    VALUE(seek_in_data(side->files[a[0]], status.st_size, a[1], (int)a[2]));
+    return;
+  }
+  // On tmpfs a hole that was mapped is none, and elsewhere what was allocated and read: the view's
+  // mappings and pages are its own.
+  bool is_uncertain = !settings.is_user || side->is_allocated;
+  if (settings.is_cached && is_uncertain && (a[2] == SEEK_DATA || a[2] == SEEK_HOLE)) return;
   VALUE(lseek(side->files[a[0]], a[1], (int)a[2]));
 }
 
+// As for a part of a listing, the daemon opens a directory again to bring it to the disk.
+static bool is_shut(int file) {
+  char link[32];
+  struct stat status;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  if (!settings.is_user || fstat(file, &status) != 0 || !S_ISDIR(status.st_mode)) return false;
+  return is_out_of_reach(file) || access(link, R_OK) != 0;
+}
+
 void act_sync(struct side *side, const long *a, struct answer *answer) {
+  if (is_shut(side->files[a[0]])) return;
   DONE(a[1] & 1 ? fdatasync(side->files[a[0]]) : fsync(side->files[a[0]]));
 }
 

@@ -68,6 +68,8 @@ struct side {
   int files[SLOTS];
   struct mapping mappings[MAPPINGS];
   struct listing listings[LISTINGS];
+  // Something was allocated and not written since the side was made.
+  bool is_allocated;
   char *look;
   size_t look_size;
   struct history *history;
@@ -88,6 +90,7 @@ int form_named(const char *name);
 struct settings {
   bool is_user;    // everything as whoever runs this: the view is an ordinary user's
   bool is_cached;  // the daemon does the I/O, through the kernel's cache
+  bool is_kept;    // besides, the kernel keeps what is written until it has time to write it
   bool has_blocks; // both sides allocate at the same moments
   bool is_strict;  // no difference is meant: both are plain
   bool is_timed;   // the clock moves between two operations, so that times that move are seen

@@ -19,6 +19,7 @@ static void take(struct side *side, const char *name) {
   if (mkdirat(side->parent, name, 0777) != 0) stop(__func__);
   side->root = openat(side->parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (side->root < 0) stop(__func__);
+  side->is_allocated = false;
   for (int slot = 0; slot < SLOTS; slot++) side->files[slot] = -1;
   for (int slot = 0; slot < LISTINGS; slot++) side->listings[slot] = (struct listing){.file = -1};
   forget_history(side);
@@ -101,6 +102,8 @@ static bool step(const struct operation *operation) {
   struct answer plain = {0}, view;
   const char *reason;
   steps++;
+  if (operation->kind == form_named("fallocate"))
+    sides[PLAIN].is_allocated = sides[VIEW].is_allocated = true;
   if (is_refused_by_views(operation, &reason)) {
     act(&sides[VIEW], operation, &view);
     open_root(&sides[PLAIN]);
@@ -230,6 +233,7 @@ static const char usage[] =
     "  --length=N    operations in a sequence; 300 if nothing is said\n"
     "  --user        everything as whoever runs this\n"
     "  --cached      the view is not in passthrough\n"
+    "  --kept        nor does the view's daemon get what is written at once\n"
     "  --blocks      compare allocated blocks too\n"
     "  --strict      no difference is meant: both directories are plain\n";
 
@@ -254,6 +258,7 @@ static int parse_options(char **words, struct request *request) {
     if (parse_number(word, "--length=", &request->length)) continue;
     if (strcmp(word, "--user") == 0) settings.is_user = true;
     else if (strcmp(word, "--cached") == 0) settings.is_cached = true;
+    else if (strcmp(word, "--kept") == 0) settings.is_kept = true;
     else if (strcmp(word, "--blocks") == 0) settings.has_blocks = true;
     else if (strcmp(word, "--strict") == 0) settings.is_strict = true;
     else fprintf(stderr, "%s", usage), exit(2);
