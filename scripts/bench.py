@@ -30,7 +30,7 @@ import bench_seals
 from bench_report import markdown, picture
 
 IDENTIFIER = "org.sandboxfs.bench"
-KINDS = ("plain", "bind", "bindfs", "overlay", "hp", "view", "rules", "user")
+KINDS = ("plain", "bind", "bindfs", "overlay", "hp", "view", "rules", "limited", "user")
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 2, 4, 8, 32
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -324,11 +324,15 @@ class Places:
         return self.sandboxfs(
             "rules", ["/Documents/name%d/*.x%d -exec" % (n, n) for n in range(10000)])
 
+    def limited(self):
+        """A view whose container may hold a terabyte: every write comes to the daemon."""
+        return self.sandboxfs("limited", [], limit="1024G")
+
     def user(self):
         """A view that its owner has mounted: without passthrough."""
         return self.sandboxfs("user", [], isUsers=True)
 
-    def sandboxfs(self, kind, rules, isUsers=False):
+    def sandboxfs(self, kind, rules, isUsers=False, limit=None):
         uid = self.owner.pw_uid
         identifier = IDENTIFIER + "." + kind
         bundle, target = self.make(kind + ".app"), self.make(kind, uid=uid if isUsers else 0)
@@ -353,6 +357,8 @@ class Places:
         if rules:
             with open(os.path.join(container, "profile"), "w") as profile:
                 profile.write("\n".join(rules) + "\n")
+        if limit:
+            run(*words, "quota", "--set", limit, identifier)
         self.fill(os.path.join(container, "data", "Documents"), uid)
         flags = MS_NOSUID | MS_NODEV | (0 if isUsers else MS_NOEXEC)
         place = Place(kind, os.path.join(target, "Documents"), uid, target, flags)

@@ -4,7 +4,8 @@ import bench_seals
 
 NAMES = {
     "bind": "bind mount", "bindfs": "bindfs", "overlay": "fuse-overlayfs", "hp": "passthrough_hp",
-    "view": "view", "rules": "view, 10,000 rules", "user": "a user's view",
+    "view": "view", "rules": "view, 10,000 rules", "limited": "view with a limit",
+    "user": "a user's view",
 }
 COLOURS = {
     "bindfs": "#c9a227", "overlay": "#8f6fb0", "hp": "#5b8fa8", "view": "#2e7d4f",

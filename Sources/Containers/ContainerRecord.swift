@@ -48,6 +48,8 @@ public struct ContainerRecord: Equatable, Sendable {
   public var grants: [Grant] = []
   /// What else it may reach outside.
   public var allowances: Set<Allowance> = []
+  /// How much it may hold in all.
+  public var limits = ContainerLimits()
   /// The name of the shipped profile that holds, such as `default`.
   public var profileName: String
   /// The key of the permutation of inode numbers.

@@ -71,12 +71,14 @@ public final class Container: Sendable {
   public func viewConfiguration(
     target: [UInt8], source: [UInt8], transport: ViewConfiguration.Transport, mountFlags: UInt64
   ) throws(StoreError) -> ViewConfiguration {
-    ViewConfiguration(
+    var configuration = ViewConfiguration(
       identifier: identifier.bytes, ownerUID: record.ownerUID, ownerGID: record.ownerGID,
       bundleName: record.bundleName, inodeKey: (record.inodeKey[0], record.inodeKey[1]),
       layers: try Profiles(settings: store.location.settings).layers(of: self),
       transport: transport, target: target, source: source, mountFlags: mountFlags,
       seal: sealStatus().seal)
+    configuration.limits = record.limits
+    return configuration
   }
 
   /// Whether record, bundle and own rules are still those that it was opened with.

@@ -28,6 +28,9 @@ extension ContainerRecord {
       list["allow"] = .array(allowances.sorted().map { .string($0.rawValue) })
     }
     list["profile"] = .string(profileName)
+    for (key, limit) in Self.limitKeys where limits[keyPath: limit] != nil {
+      list[key] = .integer(Int128(limits[keyPath: limit] ?? 0))
+    }
     list["inodeKey"] = .data(inodeKey.flatMap(Self.bytes))
     list["installed"] = .date(Double(installedSeconds))
     list["updated"] = .date(Double(updatedSeconds))
@@ -53,6 +56,11 @@ extension ContainerRecord {
       updatedSeconds: try Self.field("updated", fields, Self.seconds))
     tableDigest = try Self.code("chunkTable", fields)
     authenticator = try Self.code("authenticator", fields)
+    for (key, limit) in Self.limitKeys where fields[key] != nil {
+      limits[keyPath: limit] = try Self.field(key, fields) {
+        $0.integer.flatMap { UInt64(exactly: $0) }
+      }
+    }
     if fields["require"] != nil {
       requirement = try Self.field("require", fields) { $0.string.flatMap(SealRequirement.init) }
     }
@@ -69,6 +77,13 @@ extension ContainerRecord {
           return allowance
         })
     }
+  }
+
+  private static var limitKeys: [(key: String, limit: WritableKeyPath<ContainerLimits, UInt64?>)] {
+    [
+      ("byteLimit", \.byteCount), ("entryLimit", \.entryCount),
+      ("softByteLimit", \.softByteCount),
+    ]
   }
 
   /// 32 bytes; none if the key is not there, as in what an older version wrote.

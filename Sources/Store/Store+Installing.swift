@@ -83,6 +83,7 @@ extension Store {
     var record = try record(of: information, name, owner, options, present)
     record.sealState = seal.state
     record.requirement = requirement
+    record.limits = present?.record.limits ?? ContainerLimits()
     try BundleSeal.write(
       for: bundle, &record, into: staged, digests: seal.digests,
       key: try StoreKey(of: location).readOrCreate())

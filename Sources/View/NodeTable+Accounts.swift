@@ -65,12 +65,7 @@ extension NodeTable {
       if index != 0 { record(index).pointee.account = opened }
       return opened
     }
-    var account = books.account(known)
-    if account.state.contains(.moving) {
-      account.state.remove(.moving)
-      account.books = set
-      books.post(known, account)
-    }
+    let account = books.account(known)
     if parts.contains(.contents) && !account.parts.contains(.contents) {
       books.extend(known, .contents, contents)
     }
@@ -80,13 +75,13 @@ extension NodeTable {
     return known
   }
 
-  /// A look at the file says again what of the books is its, unless no name leads to it any more or
-  /// someone changes it without a message.
+  /// A look at the file says again what of the books is its, unless no name leads to it any more,
+  /// it is on its way, or someone changes it without a message.
   func releaseAccount(_ account: UInt32) {
     lock.lock()
     defer { lock.unlock() }
     let found = books.account(account)
-    guard found.state.isDisjoint(with: [.gone, .unwatched]) else { return }
+    guard found.state.isDisjoint(with: [.gone, .unwatched, .moving]) else { return }
     if found.node != 0 { record(found.node).pointee.account = 0 }
     books.close(account)
   }

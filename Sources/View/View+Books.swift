@@ -91,7 +91,7 @@ extension ViewFileSystem {
           books.post(account, record)
         }
       }
-      if inquiry != nil { nodes.releaseAccount(account) }
+      nodes.releaseAccount(account)
     }
     if let inquiry {
       try pay(account, inquiry) { $0.values = max($0.values, before &+ growth) }

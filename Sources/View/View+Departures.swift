@@ -69,6 +69,22 @@ extension ViewFileSystem {
 
   // MARK: Moving
 
+  /// A file is about to get another name, which costs nothing.
+  ///
+  /// But it must not happen while everything is counted.
+  func beginLink(_ descriptor: CInt) throws(Errno) -> Departure {
+    let status = try InodeStatus.of(descriptor)
+    return beginExchange(status, status)
+  }
+
+  /// Two names are about to change places, which costs nothing.
+  func beginExchange(
+    _ status: borrowing InodeStatus, _ other: borrowing InodeStatus
+  ) -> Departure {
+    guard books.isKept else { return .free }
+    return Departure(gates: books.enter(nodes.known(status), nodes.known(other)))
+  }
+
   /// A name is about to be moved, and perhaps to replace another one.
   ///
   /// Throws EDQUOT, once it is in the log, if the limits at the new place do not allow it.
@@ -104,6 +120,14 @@ extension ViewFileSystem {
   ) throws(Errno) -> UInt32 {
     let file = try nodes.openPath(source.name.cString, in: source.directory)
     let account = try wholeAccount(node, file.rawValue, status, departure.from)
+    // An earlier process may have died over the same.
+    nodes.locked {
+      var record = books.account(account)
+      guard record.state.contains(.moving) else { return }
+      record.state.remove(.moving)
+      record.books = departure.from
+      books.post(account, record)
+    }
     do throws(Errno) {
       let inquiry = Inquiry(
         request, .rename, source.subject, second: target.subject, kind(status.mode))

@@ -104,6 +104,8 @@ extension ViewFileSystem {
       defer { nodes.unpin(node) }
       let directory = try nodes.pin(parent, scratch)
       defer { nodes.unpin(parent) }
+      let departure = books.isKept ? try beginLink(descriptor) : .free
+      defer { end(departure, isDone: true) }
       try mutate(.makesName) { () throws(Errno) in
         try once(.exists) { () throws(Errno) in
           try Names.link(descriptor, name.cString, in: directory)
@@ -253,7 +255,7 @@ extension ViewFileSystem {
       }
     } catch {
       takeBack(orphan)
-      if isMarked { removeMark(source) }
+      if isMarked { removeMark(source, scratch) }
       throw error
     }
     isDone = true
@@ -306,6 +308,8 @@ extension ViewFileSystem {
       by: source.ruling,
       Inquiry(
         request, .exchange, source.subject, second: target.subject, kind(status.mode)))
+    let departure = beginExchange(status, other)
+    defer { end(departure, isDone: true) }
     nodes.beginMove()
     defer { nodes.endMove() }
     try mutate(.movesName(Identity(status), -1)) { () throws(Errno) in
@@ -347,14 +351,30 @@ extension ViewFileSystem {
     guard let count, let file = try? nodes.openPath(source.name.cString, in: source.directory)
     else { return false }
     let content = UnsafeRawBufferPointer(start: value, count: count)
-    let given: Void? = try? ExtendedAttributes.set(
-      file.rawValue, Self.mark, content, flags: ExtendedAttributes.onlyNew)
+    let raw = file.rawValue
+    let given: Void? = try? changingMark(raw, scratch) { () throws(Errno) in
+      try ExtendedAttributes.set(raw, Self.mark, content, flags: ExtendedAttributes.onlyNew)
+    }
     return given != nil
   }
 
-  private func removeMark(_ end: End) {
+  private func removeMark(_ end: End, _ scratch: ThreadScratch) {
     guard let file = try? nodes.openPath(end.name.cString, in: end.directory) else { return }
-    try? ExtendedAttributes.remove(file.rawValue, Self.mark)
+    let raw = file.rawValue
+    try? changingMark(raw, scratch) { () throws(Errno) in
+      try ExtendedAttributes.remove(raw, Self.mark)
+    }
+  }
+
+  /// The mark is counted like any value; nobody asked for it, so it is not refused.
+  private func changingMark(
+    _ file: CInt, _ scratch: ThreadScratch, _ change: () throws(Errno) -> Void
+  ) throws(Errno) {
+    let node = books.isKept ? nodes.known(try InodeStatus.of(file)) : 0
+    guard node != 0 else { return try change() }
+    let set = nodes.books(of: node, scratch)
+    if set.isEmpty { return try change() }
+    try revalue(node, file, set, by: 0, nil, change)
   }
 
   private static var mark: UnsafePointer<CChar> {

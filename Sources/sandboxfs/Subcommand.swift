@@ -33,6 +33,8 @@ let subcommands: [Subcommand] = [
   revokeSubcommand,
   grantsSubcommand,
   logSubcommand,
+  quotaSubcommand,
+  checkSubcommand,
   sealSubcommand,
   signSubcommand,
   verifySubcommand,

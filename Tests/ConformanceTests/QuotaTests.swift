@@ -439,6 +439,28 @@ private struct Change: Sendable, CustomTestStringConvertible {
     #expect(ftruncate(made.rawValue, 4000) == 0)
   }
 
+  @Test("a mark that a saved file takes over from the one before is counted")
+  func marks() throws {
+    try withGround(.memory) { directory in
+      let view = try TestView(in: directory)
+      let place = view.path + "/Documents"
+      try view.limit(bytes: 1 << 20)
+      let mark = "com.apple.metadata:com_apple_backup_excludeItem"
+      #expect(with(place + "/f", O_RDWR | O_CREAT) { write($0, 1) } == 0)
+      #expect(setValue(place + "/f", mark, 61) == 0)
+      let marked = Cost(bytes: page + 61, entries: 1)
+      #expect(try view.used() == marked)
+      #expect(with(place + "/new", O_RDWR | O_CREAT) { write($0, 1) } == 0)
+      #expect(rename(place + "/new", place + "/f") == 0)
+      #expect(try view.used() == marked)
+      try view.limit(bytes: marked.bytes)
+      #expect(setValue(place + "/f", mark, 62) == EDQUOT)
+      #expect(unlink(place + "/f") == 0)
+      #expect(try view.used() == Cost())
+      #expect(try view.unmount() == 0)
+    }
+  }
+
   @Test("going beyond the soft limit is written into the log once each time")
   func soft() throws {
     try withGround(.memory) { directory in
