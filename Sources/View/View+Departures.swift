@@ -27,13 +27,14 @@ extension ViewFileSystem {
 
   /// A name of an inode is about to be removed, or replaced.
   func beginRemoval(
-    _ descriptor: CInt, _ status: borrowing InodeStatus
+    _ name: Name, in parent: NodeIndex, _ descriptor: CInt, _ status: borrowing InodeStatus
   ) throws(Errno) -> Departure {
     guard books.isKept else { return .free }
     let node = nodes.known(status)
     var departure = Departure(gates: books.enter(node, node))
     do throws(Errno) {
-      departure.leaving = try accountOfLeaving(node, descriptor, status)
+      let set = nodes.books(of: name, in: parent, try ThreadScratch.current())
+      departure.leaving = try accountOfLeaving(node, descriptor, status, set)
       return departure
     } catch {
       books.leave(departure.gates)
@@ -42,12 +43,11 @@ extension ViewFileSystem {
   }
 
   private func accountOfLeaving(
-    _ node: NodeIndex, _ descriptor: CInt, _ status: borrowing InodeStatus
+    _ node: NodeIndex, _ descriptor: CInt, _ status: borrowing InodeStatus, _ set: BookSet
   ) throws(Errno) -> UInt32 {
     let isLast = status.isLast(withNames: 1)
-    guard node != 0, isLast else { return 0 }
-    let set = nodes.books(of: node, try ThreadScratch.current())
-    return set.isEmpty ? 0 : try wholeAccount(node, descriptor, status, set)
+    guard node != 0, isLast, !set.isEmpty else { return 0 }
+    return try wholeAccount(node, descriptor, status, set)
   }
 
   private func wholeAccount(
@@ -105,7 +105,7 @@ extension ViewFileSystem {
         departure.moving = try payForMove(request, node, source, status, to: target, departure)
       }
       if let replacedStatus, node != other {
-        departure.leaving = try accountOfLeaving(other, replaced, replacedStatus)
+        departure.leaving = try accountOfLeaving(other, replaced, replacedStatus, departure.to)
       }
       return departure
     } catch {

@@ -241,7 +241,7 @@ extension ViewFileSystem {
         }
       } catch {
         // What can't be opened is not left behind.
-        try? unmake(name, directory)
+        try? unmake(name, in: parent, directory)
         nodes.forget(entry.node.rawValue, 1)
         throw error
       }
@@ -250,9 +250,10 @@ extension ViewFileSystem {
     }
   }
 
-  private func unmake(_ name: Name, _ directory: CInt) throws(Errno) {
+  private func unmake(_ name: Name, in parent: NodeIndex, _ directory: CInt) throws(Errno) {
     let file = try nodes.openPath(name.cString, in: directory)
-    var departure = try beginRemoval(file.rawValue, try InodeStatus.of(file.rawValue))
+    var departure = try beginRemoval(
+      name, in: parent, file.rawValue, try InodeStatus.of(file.rawValue))
     defer { end(departure, isDone: false) }
     try Names.unlink(name.cString, in: directory)
     noteRemoval(&departure)

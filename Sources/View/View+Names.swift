@@ -149,7 +149,7 @@ extension ViewFileSystem {
     if RequestRecord.isRepeated, try finishRemoval(name, parent, directory, scratch) { return }
     let doomed = try nodes.openPath(name.cString, in: directory)
     let status = try InodeStatus.of(doomed.rawValue)
-    var departure = try beginRemoval(doomed.rawValue, status)
+    var departure = try beginRemoval(name, in: parent, doomed.rawValue, status)
     defer { end(departure, isDone: false) }
     nodes.beginMove()
     defer { nodes.endMove() }

@@ -4,6 +4,7 @@ internal import Arguments
 internal import Containers
 internal import LinuxKit
 internal import MobileBackup
+internal import Mounting
 internal import Paths
 internal import Store
 
@@ -69,5 +70,7 @@ private func mark(
       }
     }
   }
+  // They were set behind the view, if there is one: what it has counted lacks them.
+  _ = try ViewBooks.ask(.repair, of: container.directory.descriptor)
   return 0
 }

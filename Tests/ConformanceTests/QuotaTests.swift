@@ -368,20 +368,27 @@ private struct Change: Sendable, CustomTestStringConvertible {
     }
   }
 
-  @Test(
-    "the books are right whoever dies", arguments: [nil, 300])
+  @Test("the books are right whoever dies, to the byte", arguments: [nil, 300])
   func deaths(_ faultOneIn: Int?) throws {
     try withGround(.memory) { directory in
-      var settings = TestView.Settings(profile: QuotaTests.subtrees)
+      var settings = TestView.Settings(
+        profile: "/ read write\n/Documents quota=1G\n/tmp quota=1G,100000\n")
       settings.limits = ContainerLimits(byteCount: 1 << 40)
       settings.faultOneIn = faultOneIn
       let view = try TestView(in: directory, settings)
-      let program = try compile("survivor")
-      let app = try ChildProcess.spawn(
-        ChildProcess.Start(
-          path: Array(program.utf8),
-          arguments: [program, view.path + "/tmp", "1500", "2"].map { Array($0.utf8) }),
-        descriptors: [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO])
+      let app = try spawn([try compile("survivor"), view.path + "/Documents", "1500", "2"])
+      // What moves from one limit to the other, over what is there and over nothing.
+      let mover = try spawn([
+        "/bin/sh", "-ec",
+        """
+        cd "$0"
+        while [ ! -e stop ]; do
+          echo x > Documents/a; head -c 20000 /dev/zero > tmp/b
+          mv -T tmp/b Documents/b; mv -T Documents/a tmp/a; mv -T Documents/b tmp/a
+          mkdir tmp/d; ln tmp/a tmp/d/a; mv -T tmp/d/a tmp/e; rmdir tmp/d; rm tmp/a tmp/e
+        done
+        """, view.path,
+      ])
       if faultOneIn == nil {
         for _ in 0..<40 {
           usleep(15_000)
@@ -390,10 +397,21 @@ private struct Change: Sendable, CustomTestStringConvertible {
         }
       }
       #expect(try app.wait() == 0)
-      #expect(view.restarts() > 10)
-      #expect(try view.used().bytes < 1 << 20)
+      #expect(with(view.path + "/stop", O_WRONLY | O_CREAT) { _ in 0 } == 0)
+      #expect(try mover.wait() == 0)
+      #expect(unlink(view.path + "/stop") == 0)
+      #expect(view.restarts() > 3)
+      for book in ["container", "test.profile:2", "test.profile:3"] {
+        #expect(try view.used(book) == Cost(), "\(book)")
+      }
       #expect(try view.unmount() == 0)
     }
+  }
+
+  private func spawn(_ words: [String]) throws -> ChildProcess {
+    try ChildProcess.spawn(
+      ChildProcess.Start(path: Array(words[0].utf8), arguments: words.map { Array($0.utf8) }),
+      descriptors: [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO])
   }
 
   @Test("the first limit counts what is there, what is open and what has no name")

@@ -80,6 +80,7 @@ struct QuotaCommandTests {
       sandboxfs check; echo x > $C/data/Documents/behind
       sandboxfs check | sed 's/  */ /g'; sandboxfs check --json $APP | grep right
       sandboxfs check --repair | tail -1; sandboxfs check $APP
+      sandboxfs exclude $APP Documents/behind; sandboxfs check $APP
       """)
     #expect(
       said == """
@@ -90,6 +91,7 @@ struct QuotaCommandTests {
         'sandboxfs check --repair' sets it right
             "right": false
         it is set right
+        everything is right
         everything is right
 
         """)
