@@ -3,6 +3,7 @@
 // It comes from outside with more than it may take along: so nothing inside can look at it (it is
 // not dumpable) until it has given up everything and executes a program of the container's.
 #include "CLinux_join.h"
+#include "CLinux_namespaces.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -17,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,6 +72,15 @@ static void become_the_app(struct joining *joining) {
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) stop(joining, "identity");
 }
 
+// A network that is shared with the host need not be joined, and only root could.
+static int is_in(int file, const char *name) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/ns/%s", name);
+  struct stat there, here;
+  return fstat(file, &there) == 0 && stat(path, &here) == 0 && there.st_ino == here.st_ino &&
+         there.st_dev == here.st_dev;
+}
+
 // The user namespace that owns the others is joined first: whoever made it has every right in it.
 // The innermost comes last, since it has none over the others.
 static void enter(struct joining *joining) {
@@ -93,6 +104,8 @@ static void give_up_rights(struct joining *joining) {
   struct __user_cap_data_struct none[2] = {{0}, {0}};
   if (syscall(SYS_capset, &head, none) != 0) stop(joining, "capabilities");
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) stop(joining, "no_new_privs");
+  if (joining->join->is_scoped && clinux_keep_from_abstract_sockets() != 0)
+    stop(joining, "sockets");
 }
 
 static void plain_signals(struct joining *joining) {
@@ -164,6 +177,12 @@ int clinux_open_namespaces(pid_t pid, int files[CLINUX_NAMESPACES]) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/ns/%s", pid, namespaces[index].name);
     files[index] = open(path, O_RDONLY | O_CLOEXEC);
+    if (files[index] >= 0 && namespaces[index].type == CLONE_NEWNET &&
+        is_in(files[index], namespaces[index].name)) {
+      close(files[index]);
+      files[index] = -1;
+      continue;
+    }
     // A kernel may have been built without one of them.
     if (files[index] >= 0 || errno == ENOENT) continue;
     int error = errno;

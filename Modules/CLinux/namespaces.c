@@ -183,6 +183,23 @@ static int take_streams(const struct clinux_step *step) {
   return close((int)step->uid);
 }
 
+int clinux_keep_from_abstract_sockets(void) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
+  // struct landlock_ruleset_attr of Linux 6.12, which older headers do not have.
+  const struct {
+    uint64_t files, network, scoped;
+  } attributes = {.scoped = 1 /* LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET */};
+  int rules = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0u);
+  // Older kernels: E2BIG, EINVAL; without Landlock: ENOSYS, EOPNOTSUPP.
+  if (rules < 0)
+    return errno == E2BIG || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -1;
+  int result = (int)syscall(SYS_landlock_restrict_self, rules, 0u);
+  int error = errno;
+  close(rules);
+  errno = error;
+  return result;
+}
+
 static int take(const struct clinux_step *step) {
   switch (step->kind) {
     case CLINUX_STEP_UNSHARE: return (int)syscall(SYS_unshare, (unsigned long)step->set);
@@ -199,6 +216,7 @@ static int take(const struct clinux_step *step) {
     case CLINUX_STEP_LINK: return symlink(step->other, step->path);
     case CLINUX_STEP_IDENTITY: return assume_identity(step);
     case CLINUX_STEP_DIRECTORY_BENEATH: return make_directory_beneath(step);
+    case CLINUX_STEP_SCOPE: return clinux_keep_from_abstract_sockets();
     case CLINUX_STEP_STREAMS: return take_streams(step);
     default: errno = EINVAL; return -1;
   }

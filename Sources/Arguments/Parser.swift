@@ -74,6 +74,7 @@ extension Program {
     while let argument = reader.arguments.first {
       if reader.isHelp { return .groupHelp(group) }
       if let implied = group.implied, implies(argument, group, reader) {
+        try refuseMistypedWord(argument, of: group)
         let command = try command([Array(group.name.utf8), Array(implied.utf8)])
         return try command.parse(&reader, sharedOptions)
       }
@@ -84,6 +85,15 @@ extension Program {
       return try command.parse(&reader, sharedOptions)
     }
     throw UsageError(reader.called, "a command is missing; try '\(reader.called) --help'")
+  }
+
+  /// Throws if a word that can be no app's identifier looks like one of a group's second words.
+  private func refuseMistypedWord(
+    _ argument: [UInt8], of group: CommandGroup
+  ) throws(UsageError) {
+    if BundleIdentifier(bytes: argument) != nil { return }
+    guard nearest(to: argument, among: commands(of: group).map(\.word)) != nil else { return }
+    _ = try command([Array(group.name.utf8), argument])
   }
 
   /// Whether an argument is none of a group's second words, nor an option of all commands.

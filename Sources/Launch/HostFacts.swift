@@ -61,7 +61,7 @@ func makeDisplayDirectory(for sandbox: Sandbox) throws(LaunchError) {
 }
 
 /// A small file of the host's or of the caller's; nil if it cannot be read.
-private func contents(of path: [UInt8]) -> [UInt8]? {
+func contents(of path: [UInt8]) -> [UInt8]? {
   try? path.withCPath { path throws(Errno) in
     try Descriptor.open(path, O_RDONLY).readToEnd(atMost: 1 << 20)
   }

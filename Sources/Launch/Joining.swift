@@ -32,7 +32,12 @@ extension Launch {
     let relay = try terminal(for: sandbox)
     let process: JoinedProcess
     do throws(JoinFailure) {
-      process = try JoinedProcess(namespaces, try start(sandbox, relay))
+      var start = try start(sandbox, relay)
+      // Its network is the host's, if the run was allowed that.
+      start.isScoped =
+        RunningProcess(pid: run.first).namespace(.network)
+        == RunningProcess.current.namespace(.network)
+      process = try JoinedProcess(namespaces, start)
     } catch {
       throw LaunchError(
         .ours, "cannot join \(record.identifier) (\(error.what)): \(error.errno.message)")
@@ -66,7 +71,7 @@ private func joinedSandbox(
 ) throws(LaunchError) -> Sandbox {
   var options = options
   options.allowed = []
-  return try Launch.sandbox(for: record, command, options, view: view, stage: [], display: nil)
+  return try Launch.sandbox(for: record, command, options, view: view, stage: [])
 }
 
 /// Where the caller sees all of a view; empty if nowhere.

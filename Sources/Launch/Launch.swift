@@ -72,6 +72,9 @@ public enum Launch {
       try around { () throws(LaunchError) in
         var sandbox = try request.sandbox(view: lease.path, stage: directory.stage)
         sandbox.executesByRules = executesByRules
+        let proxy = try request.busProxy(in: directory)
+        if let proxy { sandbox.reach.sockets.append(try proxy.socket(for: request.uid)) }
+        defer { withExtendedLifetime(proxy) {} }
         return try run(sandbox, bubblewrap: request.bubblewrap, daemon: lease.daemon, signals)
       }
     }
@@ -103,7 +106,7 @@ public enum Launch {
     var sandbox = sandbox
     try checkExecution(of: sandbox)
     try CommandLookup(sandbox).check(sandbox.command[0], path: sandbox.searchPath)
-    if sandbox.display != nil { try makeDisplayDirectory(for: sandbox) }
+    if sandbox.reach.display != nil { try makeDisplayDirectory(for: sandbox) }
     guard let daemon = ProcessHandle(pid: daemon) else { throw daemonDied }
     let relay = try terminal(for: sandbox)
     sandbox.terminal = relay?.path
@@ -119,8 +122,8 @@ private struct Request {
   let record: ContainerRecord
   let command: [[UInt8]]
   let options: RunOptions
-  let display: (Display, keys: [UInt8])?
-  let allowsUserNamespaces: Bool
+  let uid: UInt32
+  let reach: Reach
   let lent: [LentPlace]
 
   init(
@@ -135,19 +138,10 @@ private struct Request {
     self.command = try Self.command(command, of: record)
     self.record = record
     self.options = options
-    display = try Self.display(of: record, options)
-    allowsUserNamespaces = options.allowed.union(record.allowances).contains(.userns)
+    uid = isPrivileged() ? record.ownerUID : effectiveUID()
+    reach = try Reach(
+      asked: options.allowed, noted: record.allowances, environment: options.environment, uid: uid)
     lent = try Self.places(record.grants, options)
-  }
-
-  /// The display that it was allowed.
-  ///
-  /// What the record allows is taken where there is one; what is asked for must be there.
-  private static func display(
-    of record: ContainerRecord, _ options: RunOptions
-  ) throws(LaunchError) -> (Display, keys: [UInt8])? {
-    if options.allowed.contains(.x11) { return try callersDisplay(options.environment) }
-    return record.allowances.contains(.x11) ? try? callersDisplay(options.environment) : nil
   }
 
   /// What is lent, those that hold others first; what is lent for once takes the place of what the
@@ -182,11 +176,16 @@ private struct Request {
   }
 
   func sandbox(view: [UInt8], stage: [UInt8]) throws(LaunchError) -> Sandbox {
-    var sandbox = try Launch.sandbox(
-      for: record, command, options, view: view, stage: stage, display: display)
+    var sandbox = try Launch.sandbox(for: record, command, options, view: view, stage: stage)
     sandbox.lent = lent
-    sandbox.allowsUserNamespaces = allowsUserNamespaces
+    sandbox.reach = reach
     return sandbox
+  }
+
+  /// A proxy for the session bus, if the app may reach that.
+  func busProxy(in directory: borrowing RunDirectory) throws(LaunchError) -> BusProxy? {
+    guard let address = reach.busAddress else { return nil }
+    return try BusProxy.start(for: record, to: address, in: directory)
   }
 }
 
@@ -211,7 +210,7 @@ extension Launch {
   /// What runs in a record's container, and where.
   static func sandbox(
     for record: ContainerRecord, _ command: [[UInt8]], _ options: RunOptions, view: [UInt8],
-    stage: [UInt8], display: (Display, keys: [UInt8])?
+    stage: [UInt8]
   ) throws(LaunchError) -> Sandbox {
     let table: EnvironmentTable
     do throws(EnvironmentTableError) {
@@ -225,7 +224,7 @@ extension Launch {
       gid: isRoot ? record.ownerGID : effectiveGID(),
       isStartedByRoot: isRoot, bundleName: record.bundleName, view: view, stage: stage,
       command: command, callerEnvironment: options.environment, environmentTable: table,
-      host: HostTree.current(), display: display, allowsUserNamespaces: false)
+      host: HostTree.current())
     sandbox.moreEnvironment = options.moreEnvironment
     sandbox.statusFile = options.statusFile
     let slash = UInt8(ascii: "/")

@@ -88,7 +88,8 @@ func explanation(of failure: SpawnFailure, bubblewrap: [UInt8]) -> LaunchError {
     return LaunchError(.ours, "cannot mount a \(type) for the container: \(cause)")
   case .become(let uid, _):
     return LaunchError(.ours, "cannot become the container's user \(uid): \(cause)")
-  case .streams, .keepMountsInside, .restrict, .directory, .file, .link, .directoryBeneath:
+  case .streams, .keepMountsInside, .restrict, .directory, .file, .link, .directoryBeneath,
+    .keepFromAbstractSockets:
     return LaunchError(.ours, "cannot prepare the container: \(cause)")
   }
 }

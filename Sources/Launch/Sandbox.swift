@@ -32,12 +32,10 @@ struct Sandbox {
   var environmentTable: EnvironmentTable
   /// What the host's root directory has.
   var host: HostTree
-  /// The display that it may use, with the content of a key file for it.
-  var display: (Display, keys: [UInt8])?
+  /// What it reaches outside by name.
+  var reach = Reach()
   /// What is lent to it, those that hold others first.
   var lent: [LentPlace] = []
-  /// Whether it may make user namespaces of its own.
-  var allowsUserNamespaces: Bool
   /// Whether rules let something of the view be executed besides the bundle.
   var executesByRules = false
   /// Variables, as `NAME=VALUE`, that it gets besides those of the table, or in their place.
@@ -68,12 +66,14 @@ extension Sandbox {
     var files = [
       File(path: bytes("/etc/passwd"), mode: 0o444, content: accounts.passwd),
       File(path: bytes("/etc/group"), mode: 0o444, content: accounts.group),
-      File(path: bytes("/etc/hosts"), mode: 0o444, content: Accounts.hosts),
+      File(
+        path: bytes("/etc/hosts"), mode: 0o444,
+        content: Accounts.hosts + (reach.hosts ?? [])),
       File(
         path: bytes("/etc/GNUstep/GNUstep.conf"), mode: 0o444,
         content: GNUstepConfiguration.text(host: host.gnustepConfiguration)),
     ]
-    if let display {
+    if let display = reach.display {
       files.append(File(path: Display.keyPath, mode: 0o400, content: display.keys))
     }
     return files
@@ -82,11 +82,11 @@ extension Sandbox {
   /// The environment, of bubblewrap too: what its process 1 shows is what the app knows anyway.
   var environment: [[UInt8]] {
     var variables = environmentTable.environment(home: Self.home, caller: callerEnvironment)
-    if let display {
+    if let display = reach.display {
       variables.append(bytes("DISPLAY=") + display.0.valueInside)
       variables.append(bytes("XAUTHORITY=") + Display.keyPath)
     }
-    return variables
+    return variables + reach.sockets.flatMap(\.variables)
   }
 }
 
@@ -103,7 +103,7 @@ extension Sandbox {
 
   /// The system calls that it is refused.
   var systemCallRules: [SystemCallRule] {
-    SystemCallRules.all(allowsUserNamespaces: allowsUserNamespaces)
+    SystemCallRules.all(allowsUserNamespaces: reach.allowsUserNamespaces)
   }
 
   /// Where commands are looked for.
@@ -121,13 +121,15 @@ extension Sandbox {
   private var stagedHome: [UInt8] { stage + bytes("/home") }
   private var stagedDevices: [UInt8] { stage + bytes("/dev") }
   private var stagedDisplay: [UInt8] { stage + bytes("/display") }
+  private var stagedSockets: [UInt8] { stage + bytes("/sockets") }
   private var stagedLent: [UInt8] { stage + bytes("/lent") }
 
   private static let harmless: MountAttributes = [.noExec, .noSetID, .noDevices]
 
   /// What the child does before it executes bubblewrap.
   var steps: [NamespaceStep] {
-    leaving + stagingHome + stagingDevices + stagingDisplay + stagingLent + becomingTheApp
+    leaving + stagingHome + stagingDevices + stagingDisplay + stagingSockets + stagingLent
+      + becomingTheApp + (reach.hosts == nil ? [] : [.keepFromAbstractSockets])
   }
 
   private var leaving: [NamespaceStep] {
@@ -177,6 +179,15 @@ extension Sandbox {
           bytes("/dev") + node, onto: devices + node, adding: [.noExec, .noSetID],
           recursive: false))
     }
+    for (number, node) in (reach.graphics?.nodes ?? []).enumerated() {
+      let inside = devices + node.dropFirst(bytes("/dev").count)
+      let isInDirectory = inside.starts(with: devices + bytes("/dri/"))
+      if number == 0, isInDirectory {
+        steps.append(.directory(devices + bytes("/dri"), mode: 0o755))
+      }
+      steps.append(.file(inside))
+      steps.append(.bind(node, onto: inside, adding: [.noExec, .noSetID], recursive: false))
+    }
     for (name, target) in Self.deviceLinks {
       steps.append(.link(devices + bytes("/" + name), target: bytes(target)))
     }
@@ -201,7 +212,7 @@ extension Sandbox {
   }
 
   private var stagingDisplay: [NamespaceStep] {
-    guard let display = display?.0 else { return [] }
+    guard let display = reach.display?.0 else { return [] }
     let directory = stagedDisplay
     let socket = directory + bytes("/") + display.socketName
     return [
@@ -212,6 +223,19 @@ extension Sandbox {
         directory, base: stagedHome, path: bytes("tmp/") + Display.directoryName,
         adding: Self.harmless.union(.readOnly)),
     ]
+  }
+
+  private var stagingSockets: [NamespaceStep] {
+    if reach.sockets.isEmpty { return [] }
+    return [.directory(stagedSockets, mode: 0o711)]
+      + reach.sockets.flatMap { socket -> [NamespaceStep] in
+        [
+          .file(stagedSockets + bytes("/") + socket.name),
+          .lend(
+            socket.place.path, device: socket.place.device, inode: socket.place.inode,
+            base: stagedSockets, path: socket.name, adding: Self.harmless.union(.readOnly)),
+        ]
+      }
   }
 
   private var stagingLent: [NamespaceStep] {
@@ -246,9 +270,8 @@ extension Sandbox {
   static func occupiedPaths(_ host: HostTree) -> [[UInt8]] {
     ["/dev", "/proc", "/sys", "/tmp", "/usr", "/var/tmp"].map(bytes) + [home]
       + host.entries.map { bytes("/") + $0.name }
-      + (configuration + ["GNUstep", "Xauthority", "group", "hosts", "mtab", "passwd"]).map {
-        bytes("/etc/\($0)")
-      }
+      + (configuration + networkConfiguration + ownConfiguration).map { bytes("/etc/\($0)") }
+      + [SessionSocket.directory]
   }
 
   private var becomingTheApp: [NamespaceStep] {
@@ -284,7 +307,8 @@ extension Sandbox {
 
   /// The options that it reads from its descriptor.
   var options: [[UInt8]] {
-    confinement + variables + system + ownFiles + kernelFileSystems + homeDirectory + places
+    confinement + variables + system + ownFiles + kernelFileSystems + homeDirectory
+      + reached + places
       + words("--remount-ro / --chdir") + [directory]
   }
 
@@ -296,8 +320,9 @@ extension Sandbox {
   }
 
   private var confinement: [[UInt8]] {
-    words("--unshare-user") + (allowsUserNamespaces ? [] : words("--disable-userns"))
-      + words("--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup --unshare-net")
+    words("--unshare-user") + (reach.allowsUserNamespaces ? [] : words("--disable-userns"))
+      + words("--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup")
+      + (reach.hosts == nil ? words("--unshare-net") : [])
       + words("--uid \(uid) --gid \(gid) --hostname app --cap-drop ALL")
       + words("--die-with-parent --new-session --seccomp \(BubblewrapDescriptor.filter)")
       + words("--json-status-fd \(BubblewrapDescriptor.status)")
@@ -312,6 +337,14 @@ extension Sandbox {
     "ssl/openssl.cnf", "timezone",
   ]
 
+  /// What they need besides, to find others in the network.
+  private static let networkConfiguration = ["host.conf", "resolv.conf"]
+
+  /// What is made for the app.
+  private static let ownConfiguration = [
+    "GNUstep", "Xauthority", "group", "hosts", "mtab", "passwd",
+  ]
+
   private var system: [[UInt8]] {
     var options = words("--ro-bind /usr /usr")
     for entry in host.entries {
@@ -319,7 +352,8 @@ extension Sandbox {
       options +=
         entry.linkTarget.map { [bytes("--symlink"), $0, path] } ?? [bytes("--ro-bind"), path, path]
     }
-    for name in Self.configuration {
+    let network = reach.hosts == nil ? [] : Self.networkConfiguration
+    for name in Self.configuration + network {
       options += words("--ro-bind-try /etc/\(name) /etc/\(name)")
     }
     return options + words("--symlink /proc/self/mounts /etc/mtab")
@@ -350,6 +384,20 @@ extension Sandbox {
 }
 
 extension Sandbox {
+  /// The sockets of the session, and what the kernel tells of graphics devices.
+  private var reached: [[UInt8]] {
+    let sockets = reach.sockets.flatMap { socket in
+      [bytes("--bind"), stagedSockets + bytes("/") + socket.name, socket.pathInside]
+    }
+    let descriptions = (reach.graphics?.descriptions ?? []).flatMap {
+      [bytes("--ro-bind"), $0, $0]
+    }
+    let links = (reach.graphics?.links ?? []).flatMap { link in
+      [bytes("--symlink"), link.target, link.path]
+    }
+    return sockets + descriptions + links
+  }
+
   /// What is lent, at its own path.
   private var places: [[UInt8]] {
     lent.flatMap { place -> [[UInt8]] in

@@ -98,6 +98,7 @@ extension RunDirectory {
   ///
   /// What is in use, or in doubt, stays.
   func sweep() {
+    BusProxy.sweep(in: self)
     for name in names() {
       guard let gate = takeFreeGate(of: name) else { continue }
       _ = try? takeDownUnlessUsed(name, emptying: nil)

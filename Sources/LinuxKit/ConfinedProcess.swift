@@ -147,6 +147,8 @@ final class CMemory {
     case .become(let uid, let gid):
       kind(CLINUX_STEP_IDENTITY)
       (result.uid, result.gid) = (uid, gid)
+    case .keepFromAbstractSockets:
+      kind(CLINUX_STEP_SCOPE)
     case .directoryBeneath(let base, let path, let mode):
       kind(CLINUX_STEP_DIRECTORY_BENEATH)
       result.base = UnsafePointer(string(base))

@@ -47,6 +47,8 @@ public struct JoinedProcess: ~Copyable {
     public var streams: [CInt]
     /// Whether 0 becomes the terminal that controls it.
     public var hasTerminal: Bool
+    /// Whether it is kept from sockets without a file whose makers are outside.
+    public var isScoped = false
     /// A program of seccomp's.
     public var filter: [UInt8]
     /// The working directory, inside.
@@ -93,6 +95,7 @@ public struct JoinedProcess: ~Copyable {
         join.namespaces = files.baseAddress
         (join.uid, join.gid) = (start.uid, start.gid)
         join.streams = (start.streams[0], start.streams[1], start.streams[2])
+        join.is_scoped = start.isScoped ? 1 : 0
         join.has_terminal = start.hasTerminal ? 1 : 0
         (join.filter, join.filter_size) = (filter.baseAddress, filter.count)
         join.directory = UnsafePointer(memory.string(start.directory))

@@ -39,6 +39,11 @@ public enum NamespaceStep: Equatable, Sendable {
   case link([UInt8], target: [UInt8])
   /// The ids of another user: no other group, no capability.
   case become(uid: UInt32, gid: UInt32)
+  /// Sockets without a file can be connected to only if their makers came from here; for who shares
+  /// the network namespace.
+  ///
+  /// It sets no_new_privs. A kernel before Linux 6.12 can't do it, which is no failure.
+  case keepFromAbstractSockets
   /// A directory below another that an app can write: no link is followed, and whatever is in the
   /// way stays.
   case directoryBeneath([UInt8], path: [UInt8], mode: UInt32)

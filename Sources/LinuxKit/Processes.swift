@@ -20,6 +20,8 @@ public struct RunningProcess: Sendable {
   public enum Namespace: String, Sendable {
     /// What is mounted.
     case mounts = "mnt"
+    /// Which networks.
+    case network = "net"
     /// Which processes there are.
     case processes = "pid"
   }

@@ -10,6 +10,8 @@ internal import Paths
 struct Settings {
   /// What every seal must be worth.
   private(set) var requirement = SealRequirement.any
+  /// What apps may reach by name at most.
+  private(set) var allowances = Set(Allowance.allCases)
 
   private static let fileName = "sandboxfs.conf"
   private static let maximumByteCount = 64 << 10
@@ -37,15 +39,31 @@ struct Settings {
         word.split(whereSeparator: \.isWhitespace).joined(separator: " ")
       }
       if words.allSatisfy(\.isEmpty) { continue }
-      guard words.count == 2, words[0] == "require",
-        let requirement = SealRequirement(rawValue: words[1])
-      else {
+      if let expected = take(words) {
         let found = Array(line.utf8).printable
-        throw StoreError(
-          .failed,
-          "\(shown):\(number + 1): '\(found)': expected require = signed, adhoc or any")
+        throw StoreError(.failed, "\(shown):\(number + 1): '\(found)': expected \(expected)")
+      }
+    }
+  }
+
+  /// Takes the words of a line; what was expected instead, if it can't.
+  private mutating func take(_ words: [String]) -> String? {
+    switch words.count == 2 ? words[0] : "" {
+    case "require":
+      guard let requirement = SealRequirement(rawValue: words[1]) else {
+        return "require = signed, adhoc or any"
       }
       self.requirement = max(self.requirement, requirement)
+    case "allow":
+      let names = words[1] == "none" ? [] : words[1].split { $0 == "," || $0 == " " }
+      let allowed = names.map { Allowance(rawValue: String($0)) }
+      guard !allowed.contains(nil), words[1] == "none" || !allowed.isEmpty else {
+        let all = Allowance.allCases.map(\.rawValue).sorted().joined(separator: ", ")
+        return "allow = none, or some of \(all)"
+      }
+      allowances.formIntersection(allowed.compactMap(\.self))
+    default: return "require = ... or allow = ..."
     }
+    return nil
   }
 }

@@ -19,6 +19,12 @@ extension Store {
     }
   }
 
+  /// Throws if the settings do not let apps reach something by name.
+  public func checkAllowances(_ wanted: Set<Allowance>) throws(StoreError) {
+    guard let name = wanted.subtracting(try Settings(location).allowances).min() else { return }
+    throw StoreError(.failed, "'\(name)' is allowed to no app here: see 'allow' in sandboxfs.conf")
+  }
+
   /// Places whose contents no app may see, whoever lends them: what is known of all apps, and what
   /// decides about them.
   public var privatePlaces: [[UInt8]] {

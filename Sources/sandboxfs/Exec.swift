@@ -1,6 +1,7 @@
 // `sandboxfs exec APP -- COMMAND [ARG...]`, and the options that it shares with `run`.
 
 internal import Arguments
+internal import Containers
 internal import Launch
 internal import LinuxKit
 internal import Paths
@@ -59,6 +60,16 @@ func runOptions(_ arguments: ParsedArguments) throws -> RunOptions {
   options.allowed = Set(try allowances(arguments))
   options.statusFile = try arguments.value(statusOption).map(statusFile)
   return options
+}
+
+extension RunOptions {
+  /// These options for a run in a container, as far as the settings allow them and its record.
+  func fitting(_ container: Container) throws(StoreError) -> RunOptions {
+    try container.store.checkAllowances(allowed.union(container.record.allowances))
+    var options = self
+    options.privatePlaces = container.store.privatePlaces
+    return options
+  }
 }
 
 /// `NAME=VALUE`; nil for a NAME that the caller does not have.

@@ -16,7 +16,7 @@ let grantSubcommand = Subcommand(
     name: "grant", summary: "Lends files and directories to an app, or lets it reach more.",
     examples: [
       "sandboxfs grant com.example.Notes ~/Pictures --read-only",
-      "sandboxfs grant org.gnustep.TextEdit --allow x11",
+      "sandboxfs grant com.example.Notes --allow network",
     ],
     discussion: [
       "A file or directory is at the same path inside, from the next run on: with all that lies "
@@ -33,6 +33,7 @@ let grantSubcommand = Subcommand(
     throw UsageError("sandboxfs grant", "PATH is missing; try 'sandboxfs grant --help'")
   }
   let container = try container(arguments.positionals[0], arguments)
+  try container.store.checkAllowances(allowances)
   let access: Grant.Access = arguments.has(readOnly) ? .read : .write
   let grants = try paths.map { path in
     try Launch.grant(

@@ -79,7 +79,7 @@ private func learn(_ arguments: ParsedArguments, _ options: RunOptions) throws -
     layers: configuration.layers, bundleName: configuration.bundleName)
   let (outcome, notes) = try Launch.learn(
     container.directory.descriptor, container.record, configuration,
-    command: arguments.rest ?? [], options, isCurrent: container.isCurrent)
+    command: arguments.rest ?? [], try options.fitting(container), isCurrent: container.isCurrent)
   return Learned(
     outcome: outcome, notes: notes, rules: rules, layers: configuration.layers,
     bundleName: configuration.bundleName)

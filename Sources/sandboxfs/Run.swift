@@ -57,8 +57,7 @@ let runSubcommand = Subcommand(
 private func run(_ arguments: ParsedArguments, _ options: RunOptions) throws -> RunOutcome {
   let container = try preparedContainer(arguments.positionals[0], arguments)
   try container.requireLaunchable()
-  var options = options
-  options.privatePlaces = container.store.privatePlaces
+  var options = try options.fitting(container)
   options.lent = try arguments.values(withOption).map { word in
     let (path, access) = lent(word)
     return try Launch.grant(

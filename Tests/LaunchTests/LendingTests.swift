@@ -69,8 +69,7 @@ struct LendingTests {
       uid: 1, gid: 1, isStartedByRoot: true, bundleName: [], view: bytes("/view"),
       stage: bytes("/stage"), command: [], callerEnvironment: [],
       environmentTable: try EnvironmentTable(EnvironmentTable.shipped),
-      host: HostTree(entries: [], gnustepConfiguration: []), display: nil,
-      allowsUserNamespaces: false)
+      host: HostTree(entries: [], gnustepConfiguration: []))
     sandbox.lent = [place("/srv/a"), place("/srv/ab"), place("/srv/a/b/c", readOnly: true)]
     let harmless: MountAttributes = [.noExec, .noSetID, .noDevices]
     let lends = sandbox.steps.filter { if case .lend = $0 { true } else { false } }

@@ -33,8 +33,7 @@ private final class PlainView {
       uid: Self.uid, gid: Self.uid, isStartedByRoot: true, bundleName: [],
       view: bytes(path + "/view"), stage: bytes(path + "/stage"), command: command.map(bytes),
       callerEnvironment: caller.map(bytes),
-      environmentTable: try EnvironmentTable(EnvironmentTable.shipped), host: HostTree.current(),
-      display: nil, allowsUserNamespaces: false)
+      environmentTable: try EnvironmentTable(EnvironmentTable.shipped), host: HostTree.current())
   }
 
   /// Runs a command with this process standing for the view's daemon.

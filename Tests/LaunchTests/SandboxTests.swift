@@ -8,7 +8,7 @@ import Testing
 private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
 private func sandbox(byRoot: Bool, display: String? = nil) throws -> Sandbox {
-  Sandbox(
+  var sandbox = Sandbox(
     uid: 0x7000_0000, gid: 0x7000_0001, isStartedByRoot: byRoot,
     bundleName: Array("Notes.app".utf8), view: Array("/views/org.example.Notes".utf8),
     stage: Array("/stage".utf8), command: [Array("/home/app/Notes.app/Notes".utf8), [0xff]],
@@ -18,9 +18,9 @@ private func sandbox(byRoot: Bool, display: String? = nil) throws -> Sandbox {
       entries: [
         .init(name: Array("bin".utf8), linkTarget: Array("usr/bin".utf8)),
         .init(name: Array("lib64".utf8), linkTarget: nil),
-      ], gnustepConfiguration: []),
-    display: display.flatMap { Display(Array($0.utf8)) }.map { ($0, keys: [1, 2, 3]) },
-    allowsUserNamespaces: false)
+      ], gnustepConfiguration: []))
+  sandbox.reach.display = display.flatMap { Display(Array($0.utf8)) }.map { ($0, keys: [1, 2, 3]) }
+  return sandbox
 }
 
 @Suite("What a run sees and may do")
@@ -138,11 +138,51 @@ struct SandboxTests {
       added == ["0400", "11", "/etc/Xauthority"])
   }
 
+  @Test("the network is the host's where it is shared, and names are found as there")
+  func network() throws {
+    let plain = try sandbox(byRoot: true)
+    var shared = plain
+    shared.reach.hosts = Array("10.0.0.1 printer\n".utf8)
+    #expect(shared.steps.last == .keepFromAbstractSockets)
+    #expect(Array(shared.steps.dropLast()) == plain.steps)
+    #expect(!shared.options.contains(Array("--unshare-net".utf8)))
+    #expect(shared.options.contains(Array("/etc/resolv.conf".utf8)))
+    #expect(!plain.options.contains(Array("/etc/resolv.conf".utf8)))
+    let hosts = try #require(shared.files.first { text($0.path) == "/etc/hosts" })
+    #expect(text(hosts.content).hasSuffix("localhost\n10.0.0.1 printer\n"))
+  }
+
+  @Test("graphics devices are nodes of their own, and what the kernel tells of them")
+  func graphics() throws {
+    var sandbox = try sandbox(byRoot: false)
+    let device = Array("/sys/devices/pci0000:00/0000:00:02.0".utf8)
+    sandbox.reach.graphics = GraphicsDevices(
+      nodes: [Array("/dev/dri/renderD128".utf8), Array("/dev/nvidia0".utf8)],
+      descriptions: [device],
+      links: [
+        .init(
+          path: Array("/sys/dev/char/226:128".utf8), target: device + Array("/drm/renderD128".utf8))
+      ])
+    let nodes = sandbox.steps.compactMap { step -> String? in
+      guard case .bind(let source, let target, [.noExec, .noSetID], false) = step else {
+        return nil
+      }
+      return text(source) + " " + text(target)
+    }
+    #expect(nodes.contains("/dev/dri/renderD128 /stage/dev/dri/renderD128"))
+    #expect(nodes.contains("/dev/nvidia0 /stage/dev/nvidia0"))
+    #expect(sandbox.steps.contains(.directory(Array("/stage/dev/dri".utf8), mode: 0o755)))
+    #expect(
+      sandbox.options.map(text).joined(separator: " ").contains(
+        "--ro-bind \(text(device)) \(text(device)) "
+          + "--symlink \(text(device))/drm/renderD128 /sys/dev/char/226:128 --remount-ro /"))
+  }
+
   @Test("user namespaces inside are refused unless they are allowed")
   func userNamespaces() throws {
     var sandbox = try sandbox(byRoot: true)
     #expect(sandbox.options.contains(Array("--disable-userns".utf8)))
-    sandbox.allowsUserNamespaces = true
+    sandbox.reach.allowsUserNamespaces = true
     #expect(!sandbox.options.contains(Array("--disable-userns".utf8)))
   }
 

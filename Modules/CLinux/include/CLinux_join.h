@@ -7,7 +7,8 @@
 /// user, mnt, ipc, uts, cgroup, net, pid.
 #define CLINUX_NAMESPACES 7
 
-/// Opens the namespaces of a process, in the order above; one that the kernel does not have is -1.
+/// Opens the namespaces of a process, in the order above; one that the kernel does not have is -1,
+/// and so is the network if it is the caller's own.
 ///
 /// -1 and errno on failure, and then none is open.
 int clinux_open_namespaces(pid_t pid, int files[CLINUX_NAMESPACES]);
@@ -19,6 +20,7 @@ struct clinux_join {
   gid_t gid;
   int streams[3];                 ///< what becomes 0, 1 and 2; nothing else stays open
   int has_terminal;               ///< whether 0 becomes the terminal that it is controlled by
+  int is_scoped;                  ///< whether it is kept from sockets without a file of others
   const void *filter;             ///< a seccomp program
   size_t filter_size;             ///< in bytes
   const char *directory;          ///< the working directory, inside

@@ -23,6 +23,7 @@ enum clinux_step_kind {
                                  ///< in its way stays
   CLINUX_STEP_STREAMS,           ///< descriptor uid becomes each of 0 to 2 whose bit is in mode,
                                  ///< and is closed
+  CLINUX_STEP_SCOPE,             ///< as clinux_keep_from_abstract_sockets
 };
 
 /// One step; unused fields are zero.
@@ -47,6 +48,10 @@ struct clinux_step_failure {
   int32_t step;
   int32_t error;
 };
+
+/// Only those who came from the caller are reached by sockets without a file from here on: by
+/// Landlock's scope, where the kernel has it (Linux 6.12). Sets no_new_privs.
+int clinux_keep_from_abstract_sockets(void);
 
 /// Forks a child that leads a session of its own, dies with the calling thread, handles and blocks
 /// no signal, takes `steps` in order, and executes `program` with `descriptors` as 3, 4, …,
