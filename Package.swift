@@ -75,8 +75,10 @@ let package = Package(
     edge(
       "Store",
       [
-        "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "Crypto", "CArchive",
+        "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "Crypto", "Purging",
+        "CArchive",
       ]),
+    edge("Purging", ["Policy", "LinuxKit"]),
     edge(
       "View",
       ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting"]),
@@ -84,10 +86,12 @@ let package = Package(
     edge(
       "MobileBackup",
       [
-        "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Crypto", "Store", "CSQLite",
+        "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Crypto", "Purging", "Store",
+        "CSQLite",
       ]),
     edge(
-      "Launch", ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting", "CSeccomp"]),
+      "Launch",
+      ["Paths", "Policy", "Containers", "LinuxKit", "Purging", "Store", "Mounting", "CSeccomp"]),
 
     edge("AppContainer", ["CAppContainer"]),
 
@@ -95,13 +99,13 @@ let package = Package(
       "sandboxfs",
       [
         "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
-        "Store", "MobileBackup", "Mounting", "Launch", "Accounting",
+        "Purging", "Store", "MobileBackup", "Mounting", "Launch", "Accounting",
       ]),
     program(
       "sandboxfs-view",
       [
         "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting",
-        "View",
+        "Purging", "View",
       ]),
     program(
       "MountHelper", ["Paths", "Containers", "Arguments", "LinuxKit", "Store", "Mounting"]),
@@ -129,6 +133,7 @@ let package = Package(
         "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Store", "MobileBackup",
         "TestSupport", "sandboxfs",
       ]),
+    tests("PurgingTests", ["Policy", "LinuxKit", "Purging", "TestSupport"]),
     tests("ViewTests", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit", "View"]),
     tests(
       "MountTests",

@@ -71,12 +71,37 @@ public struct ViewConfiguration: Equatable, Sendable {
   /// How much the container may hold in all.
   public var limits = ContainerLimits()
 
+  /// When the daemon has what may go purged; nil for never.
+  public var pressure: Pressure?
+
+  /// How little free space is too little, and who does something about it.
+  public struct Pressure: Equatable, Sendable {
+    /// Below so many free bytes the store is purged.
+    public var lowByteCount: UInt64
+    /// Until so many are free.
+    public var highByteCount: UInt64
+    /// The path of the store.
+    public var store: [UInt8]
+    /// The directory of the settings, if it is not the usual one; else empty.
+    public var settings: [UInt8]
+
+    /// Pressure with every field given.
+    public init(
+      lowByteCount: UInt64, highByteCount: UInt64, store: [UInt8], settings: [UInt8]
+    ) {
+      self.lowByteCount = lowByteCount
+      self.highByteCount = highByteCount
+      self.store = store
+      self.settings = settings
+    }
+  }
+
   /// A configuration with every field given but the limits.
   public init(
     identifier: [UInt8], ownerUID: UInt32, ownerGID: UInt32, bundleName: [UInt8],
     inodeKey: (UInt64, UInt64), layers: [ProfileSource], transport: Transport, target: [UInt8],
     source: [UInt8], mountFlags: UInt64, seal: Seal = .absent, isSupervised: Bool = true,
-    without: Features = []
+    without: Features = [], pressure: Pressure? = nil
   ) {
     self.identifier = identifier
     self.ownerUID = ownerUID
@@ -91,6 +116,7 @@ public struct ViewConfiguration: Equatable, Sendable {
     self.seal = seal
     self.isSupervised = isSupervised
     self.without = without
+    self.pressure = pressure
   }
 
   /// Field by field.
@@ -130,6 +156,7 @@ extension ViewConfiguration {
     writer.limit(limits.entryCount)
     writer.limit(limits.softByteCount)
     writer.integer(without.rawValue)
+    writer.pressure(pressure)
     return writer.bytes
   }
 
@@ -149,13 +176,13 @@ extension ViewConfiguration {
       let supervision = reader.integer(UInt8.self), supervision <= 1,
       let limits = reader.limits(),
       let without = reader.integer(UInt8.self).map(Features.init(rawValue:)),
-      Features.all.isSuperset(of: without), reader.isAtEnd
+      Features.all.isSuperset(of: without), let pressure = reader.pressure(), reader.isAtEnd
     else { return nil }
     self.init(
       identifier: identifier, ownerUID: ownerUID, ownerGID: ownerGID, bundleName: bundleName,
       inodeKey: (firstKey, secondKey), layers: layers, transport: transport, target: target,
       source: source, mountFlags: mountFlags, seal: seal, isSupervised: supervision == 1,
-      without: without)
+      without: without, pressure: pressure)
     self.limits = limits
   }
 
@@ -187,6 +214,13 @@ extension ByteWriter {
     case .broken: integer(UInt8(3))
     }
   }
+
+  fileprivate mutating func pressure(_ pressure: ViewConfiguration.Pressure?) {
+    integer(pressure?.lowByteCount ?? 0)
+    integer(pressure?.highByteCount ?? 0)
+    bytes(pressure?.store ?? [])
+    bytes(pressure?.settings ?? [])
+  }
 }
 
 extension ByteReader {
@@ -211,5 +245,15 @@ extension ByteReader {
     case 3: return .broken
     default: return nil
     }
+  }
+
+  /// The pressure, which a mark of 0 bytes says there is none of; nil for what is none.
+  fileprivate mutating func pressure() -> ViewConfiguration.Pressure?? {
+    guard let low = integer(UInt64.self), let high = integer(UInt64.self), let store = bytes(),
+      let settings = bytes(), low > 0 || high == 0 && store.isEmpty && settings.isEmpty
+    else { return nil }
+    if low == 0 { return .some(nil) }
+    return ViewConfiguration.Pressure(
+      lowByteCount: low, highByteCount: high, store: store, settings: settings)
   }
 }

@@ -190,7 +190,7 @@ private struct Request {
 }
 
 /// The name of a container's view: the identifier, if that can mean no other container.
-private func viewName(
+func viewName(
   of container: borrowing Descriptor, _ record: ContainerRecord, _ options: RunOptions
 ) -> [UInt8] {
   guard let identity = try? container.status().identity else { return record.identifier.bytes }

@@ -46,6 +46,8 @@ public struct FileStatus: Equatable, Sendable {
   public var ownerGID: UInt32
   /// The apparent size.
   public var byteCount: Int64
+  /// What it takes on the disk, in bytes.
+  public var allocatedByteCount: Int64
   /// How many names it has.
   public var linkCount: UInt32
   /// The inode's number, the device and the mount: what a file is, whatever its name.
@@ -72,6 +74,7 @@ public struct FileStatus: Equatable, Sendable {
     left.kind == right.kind && left.permissions == right.permissions
       && left.ownerUID == right.ownerUID && left.ownerGID == right.ownerGID
       && left.byteCount == right.byteCount && left.linkCount == right.linkCount
+      && left.allocatedByteCount == right.allocatedByteCount
       && left.identity == right.identity && left.accessed.isSame(as: right.accessed)
       && left.modified.isSame(as: right.modified) && left.changed.isSame(as: right.changed)
       && left.born.isSame(as: right.born)
@@ -114,6 +117,8 @@ extension FileStatus {
       ownerUID: raw.stx_uid,
       ownerGID: raw.stx_gid,
       byteCount: Int64(clamping: raw.stx_size),
+      // In units of 512 bytes.
+      allocatedByteCount: Int64(clamping: raw.stx_blocks) * 512,
       linkCount: raw.stx_nlink,
       identity: FileIdentity(
         inode: raw.stx_ino,

@@ -103,7 +103,7 @@ extension Walker {
   }
 
   /// Lets the owner into a directory that shuts itself off.
-  fileprivate borrowing func openUp(_ name: [UInt8]) throws(Errno) {
+  public borrowing func openUp(_ name: [UInt8]) throws(Errno) {
     let found = try open(name, O_PATH | O_DIRECTORY)
     let status = try found.status()
     guard status.permissions & 0o700 != 0o700 else { return }

@@ -161,6 +161,8 @@ public enum Opening {
   public static let directory = O_RDONLY | O_DIRECTORY
   /// Only to know what and where it is.
   public static let pathOnly = O_PATH
+  /// For reading, without waiting for anybody.
+  public static let looking = O_RDONLY | O_NONBLOCK
 }
 
 extension Walker {

@@ -7,6 +7,7 @@ internal import Containers
 internal import LinuxKit
 internal import Paths
 public import Policy
+internal import Purging
 public import Store
 
 /// What is brought back, and how.
@@ -108,8 +109,7 @@ public struct Restore {
       try replacement.old.copyContents(
         into: replacement.new, options: [.links, .merging, .ownership, .extendedAttributes])
       guard options.paths.isEmpty else { return }
-      var drop = RestoreDrop(policy: policy)
-      try replacement.new.visitTree(&drop)
+      try replacement.new.removeWhatGoes(on: [.restore, .exit], policy)
     } catch {
       throw BackupError(what, error)
     }
@@ -202,35 +202,5 @@ public struct Restore {
 
 extension ZoneAttributes {
   /// Whether what is there goes at a full restore: also what goes at each exit.
-  var goesAtRestore: Bool { purge.contains(.restore) || purge.contains(.exit) }
-}
-
-/// Removes from a tree what a full restore drops.
-private struct RestoreDrop: TreeVisitor {
-  let policy: PolicyEngine
-  private var zones: [ZoneID] = [.root]
-
-  init(policy: PolicyEngine) { self.policy = policy }
-
-  mutating func visit(
-    _ entry: DirectoryEntry, in directory: borrowing Walker
-  ) throws(Errno) -> Bool {
-    let zone = policy.zone(named: entry.name.span, in: zones.last ?? .root)
-    let attributes = policy.attributes(of: zone)
-    guard attributes.goesAtRestore else { return entry.kind == .directory }
-    if attributes.isStructural {
-      if entry.kind == .directory { try directory.enter(entry.name).removeContents() }
-    } else {
-      try directory.removeTree(entry.name)
-    }
-    return false
-  }
-
-  mutating func didEnter(_ directory: borrowing Walker, name: [UInt8]) throws(Errno) {
-    zones.append(policy.zone(named: name.span, in: zones.last ?? .root))
-  }
-
-  mutating func didLeave(_ name: [UInt8], to parent: borrowing Walker) throws(Errno) {
-    zones.removeLast()
-  }
+  var goesAtRestore: Bool { !purge.isDisjoint(with: [.restore, .exit]) }
 }

@@ -32,6 +32,10 @@ public struct DaemonStatus: Equatable, Sendable {
   public let transfer: [UInt8]
   /// Whether the view has extended attributes.
   public let hasExtendedAttributes: Bool
+  /// How many files were purged since the process that serves began.
+  public let purgedFileCount: Int
+  /// How many bytes the disk got back by that.
+  public let purgedByteCount: Int
   /// Whether its rules let something be executed besides the bundle.
   public let executesByRules: Bool
 
@@ -97,6 +101,8 @@ public struct DaemonStatus: Equatable, Sendable {
     isSupervised = number("supervisor") > 0
     restarts = number("restarts")
     pauseMicroseconds = number("pause")
+    purgedFileCount = number("purgedFiles")
+    purgedByteCount = number("purgedBytes")
     executesByRules = fields["executable"] == Array("rules".utf8)
     isUsers = fields["transport"] == Array("fusermount".utf8)
     seal = fields["seal"] ?? []

@@ -76,9 +76,21 @@ public final class Container: Sendable {
       bundleName: record.bundleName, inodeKey: (record.inodeKey[0], record.inodeKey[1]),
       layers: try Profiles(settings: store.location.settings).layers(of: self),
       transport: transport, target: target, source: source, mountFlags: mountFlags,
-      seal: sealStatus().seal)
+      seal: sealStatus().seal, pressure: try pressure())
     configuration.limits = record.limits
     return configuration
+  }
+
+  /// When its daemon has the store purged; nil for never.
+  private func pressure() throws(StoreError) -> ViewConfiguration.Pressure? {
+    let whole = try saying(store.path.printable) { () throws(Errno) in
+      try store.directory.descriptor.space().byteCount
+    }
+    let marks = try Settings(store.location).purgeMarks(of: whole)
+    guard marks.low > 0 else { return nil }
+    return ViewConfiguration.Pressure(
+      lowByteCount: marks.low, highByteCount: marks.high, store: store.path,
+      settings: store.location.chosenSettings ?? [])
   }
 
   /// Whether record, bundle and own rules are still those that it was opened with.

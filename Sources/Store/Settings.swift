@@ -12,6 +12,10 @@ struct Settings {
   private(set) var requirement = SealRequirement.any
   /// What apps may reach by name at most.
   private(set) var allowances = Set(Allowance.allCases)
+  /// Below how much free space what may go is purged; empty for what holds where nobody speaks.
+  private var lowMarks: [SpaceMark] = []
+  /// How much is free again when a purge ends; likewise.
+  private var highMarks: [SpaceMark] = []
 
   private static let fileName = "sandboxfs.conf"
   private static let maximumByteCount = 64 << 10
@@ -39,31 +43,65 @@ struct Settings {
         word.split(whereSeparator: \.isWhitespace).joined(separator: " ")
       }
       if words.allSatisfy(\.isEmpty) { continue }
-      if let expected = take(words) {
-        let found = Array(line.utf8).printable
-        throw StoreError(.failed, "\(shown):\(number + 1): '\(found)': expected \(expected)")
+      let found = Array(line.utf8).printable
+      guard words.count == 2, try take(words[1], as: words[0], "\(shown):\(number + 1)") else {
+        throw StoreError(
+          .failed,
+          "\(shown):\(number + 1): '\(found)': expected require, allow, purge.low or purge.high, "
+            + "and a value behind '='")
       }
     }
   }
 
-  /// Takes the words of a line; what was expected instead, if it can't.
-  private mutating func take(_ words: [String]) -> String? {
-    switch words.count == 2 ? words[0] : "" {
+  /// Takes one setting; false if there is none of that name.
+  private mutating func take(
+    _ value: String, as name: String, _ place: String
+  ) throws(StoreError) -> Bool {
+    switch name {
     case "require":
-      guard let requirement = SealRequirement(rawValue: words[1]) else {
-        return "require = signed, adhoc or any"
+      guard let requirement = SealRequirement(rawValue: value) else {
+        throw StoreError(
+          .failed,
+          "\(place): '\(Array(value.utf8).printable)': expected require = signed, adhoc or any")
       }
       self.requirement = max(self.requirement, requirement)
-    case "allow":
-      let names = words[1] == "none" ? [] : words[1].split { $0 == "," || $0 == " " }
-      let allowed = names.map { Allowance(rawValue: String($0)) }
-      guard !allowed.contains(nil), words[1] == "none" || !allowed.isEmpty else {
-        let all = Allowance.allCases.map(\.rawValue).sorted().joined(separator: ", ")
-        return "allow = none, or some of \(all)"
-      }
-      allowances.formIntersection(allowed.compactMap(\.self))
-    default: return "require = ... or allow = ..."
+    case "allow": try limitAllowances(value, place)
+    case "purge.low": lowMarks.append(try Self.mark(value, place))
+    case "purge.high": highMarks.append(try Self.mark(value, place))
+    default: return false
     }
-    return nil
+    return true
+  }
+
+  /// Lets apps reach no more than these names.
+  private mutating func limitAllowances(
+    _ value: String, _ place: String
+  ) throws(StoreError) {
+    let names = value == "none" ? [] : value.split { $0 == "," || $0 == " " }
+    let allowed = names.map { Allowance(rawValue: String($0)) }
+    guard !allowed.contains(nil), value == "none" || !allowed.isEmpty else {
+      let all = Allowance.allCases.map(\.rawValue).sorted().joined(separator: ", ")
+      throw StoreError(
+        .failed,
+        "\(place): '\(Array(value.utf8).printable)': expected allow = none, or some of \(all)")
+    }
+    allowances.formIntersection(allowed.compactMap(\.self))
+  }
+
+  private static func mark(_ value: String, _ place: String) throws(StoreError) -> SpaceMark {
+    if let mark = SpaceMark(Array(value.utf8)) { return mark }
+    throw StoreError(
+      .failed,
+      "\(place): '\(Array(value.utf8).printable)': expected \(SpaceMark.expectation)")
+  }
+
+  /// Between which marks of free space a file system of so many bytes is kept by purging.
+  func purgeMarks(of whole: UInt64) -> (low: UInt64, high: UInt64) {
+    func bytes(_ marks: [SpaceMark], else share: UInt64, atMost size: UInt64) -> UInt64 {
+      marks.map { $0.byteCount(of: whole) }.max()
+        ?? min(SpaceMark.percent(share).byteCount(of: whole), size)
+    }
+    let low = bytes(lowMarks, else: 5, atMost: 2 << 30)
+    return (low, max(low, bytes(highMarks, else: 10, atMost: 4 << 30)))
   }
 }

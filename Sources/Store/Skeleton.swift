@@ -2,6 +2,7 @@
 internal import Containers
 internal import LinuxKit
 internal import Paths
+internal import Purging
 
 /// Who owns what a container holds.
 struct Owner: Equatable {
@@ -37,6 +38,14 @@ struct Skeleton {
     }
   }
 
+  /// Makes what marks the caches as such, where it is missing.
+  func tagCaches(in container: borrowing Walker) throws(StoreError) {
+    try saying("marking the caches") { () throws(Errno) in
+      try CacheTag.ensure(
+        in: container.enter(ContainerLayout.data.utf8), ownerUID: owner.uid, ownerGID: owner.gid)
+    }
+  }
+
   /// Whether nothing of it is missing.
   func isWhole(
     in container: borrowing Walker, _ bundleName: [UInt8]
@@ -50,6 +59,7 @@ struct Skeleton {
       let kind = try Self.kind(of: names, in: data)
       guard kind == .directory || (kind != nil && entry.linkTarget != nil) else { return false }
     }
+    if try Self.kind(of: CacheTag.path, in: data) == nil { return false }
     if bundleName.isEmpty { return true }
     return try Self.kind(of: [bundleName], in: data) == .directory
   }

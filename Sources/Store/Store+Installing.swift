@@ -228,6 +228,7 @@ extension Store {
   private func complete(_ staged: borrowing Walker, _ record: ContainerRecord) throws(StoreError) {
     let skeleton = Skeleton(owner: Owner(uid: record.ownerUID, gid: record.ownerGID))
     try skeleton.ensure(in: staged)
+    try skeleton.tagCaches(in: staged)
     try skeleton.ensurePlace(for: record.bundleName, in: staged)
     try saying("preparing the install") { () throws(Errno) in
       _ = try staged.createFile(ContainerLayout.lock.utf8, mode: 0o600)

@@ -20,6 +20,7 @@ extension Store {
       let owner = try ownerAfterAdoption(of: container)
       let skeleton = Skeleton(owner: owner)
       try skeleton.ensure(in: container.directory)
+      try skeleton.tagCaches(in: container.directory)
       if !container.record.bundleName.isEmpty {
         try skeleton.ensurePlace(for: container.record.bundleName, in: container.directory)
       }

@@ -55,9 +55,13 @@ extension Store {
   private func commitData(
     of container: Container, from staging: borrowing Walker
   ) throws(StoreError) {
+    let record = container.record
+    let staged = try saying("replacing the data of \(container.identifier)") { () throws(Errno) in
+      try staging.enter(Self.stagedContainer.utf8)
+    }
+    try Skeleton(owner: Owner(uid: record.ownerUID, gid: record.ownerGID)).tagCaches(in: staged)
     try saying("replacing the data of \(container.identifier)") { () throws(Errno) in
       try staging.synchronizeFileSystem()
-      let staged = try staging.enter(Self.stagedContainer.utf8)
       let name = ContainerLayout.data.utf8
       try staged.rename(name, to: container.directory, as: name, .exchanging)
       try container.directory.synchronize()

@@ -18,6 +18,7 @@ public final class Store: Sendable {
   static let containersName = "containers"
   static let stagingName = "staging"
   static let lockName = "lock"
+  static let purgeLockName = "purge.lock"
 
   private init(location: StoreLocation, path: [UInt8], directory: consuming Walker) {
     self.location = location
@@ -94,6 +95,17 @@ public final class Store: Sendable {
     let file = try lockFile()
     try saying("locking \(path.printable)") { () throws(Errno) in try file.lock(.exclusive) }
     try recover()
+    return try body()
+  }
+
+  /// Runs `body` as the only one who purges the store.
+  public func purging<Result>(_ body: () throws -> Result) throws -> Result {
+    let shown = "\(path.printable)/\(Self.purgeLockName)"
+    let file = try saying(shown) { () throws(Errno) in
+      try directory.openOrCreateFile(Self.purgeLockName.utf8, mode: 0o600)
+    }
+    try saying("locking \(shown)") { () throws(Errno) in try file.lock(.exclusive) }
+    defer { _ = file }
     return try body()
   }
 

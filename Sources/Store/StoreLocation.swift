@@ -12,6 +12,15 @@ public struct StoreLocation: Equatable, Sendable {
   /// The first uid that may be given out.
   public var firstUID: UInt32
 
+  /// The one directory of settings that was chosen, in the place of the usual ones; nil if none
+  /// was.
+  var chosenSettings: [UInt8]? {
+    guard settings.count == 1, let only = settings.first, only != Self.hostSettings else {
+      return nil
+    }
+    return only
+  }
+
   /// Places that are all given.
   public init(
     store: [UInt8], settings: [[UInt8]] = [Self.hostSettings],

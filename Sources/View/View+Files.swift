@@ -165,6 +165,8 @@ extension ViewFileSystem {
     if opening.backing != 0 && opening.isFirstMapper {
       backingFiles?.forgetAttributes(of: NodeID(nodes.id(of: index)))
     }
+    if state.contains(.writable) { writing.ring() }
+    noteUse(path, ruling)
     do throws(Errno) {
       let mode = mode(opening.backing, state, descriptor.rawValue)
       let handle = HandleID(
@@ -174,6 +176,22 @@ extension ViewFileSystem {
       closed(index, state)
       throw error
     }
+  }
+
+  /// Keeps in mind that a file was used that goes when space is short, the one that was used least
+  /// recently first: as its access time, where the file system would not, or where the kernel
+  /// answers reads from its memory.
+  ///
+  /// As often as `relatime` does: once after each change, else once a day.
+  private func noteUse(_ path: CInt, _ ruling: Ruling) {
+    guard forgetsAccess || backingFiles == nil, ruling.attributes.purge.contains(.pressure),
+      let status = try? InodeStatus.of(path)
+    else { return }
+    let accessed = status.shown.accessTime.seconds
+    let isKnown = accessed > status.shown.modificationTime.seconds
+    let secondsOfDay = 86_400
+    guard !isKnown || WallTime.now.seconds - Int64(accessed) > secondsOfDay else { return }
+    try? Attributes.setTimes(path, access: .now, modification: .omitted)
   }
 
   /// Registers a file for passthrough; 0 if it can't be had, which is no error: then its I/O comes

@@ -33,6 +33,10 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   @exclusivity(unchecked) public private(set) var cachesWrites = false
   private let without: ViewConfiguration.Features
   private let judgesWrites: Bool
+  /// Rung when a file is opened for writing.
+  public let writing = Doorbell()
+  /// Whether the store's file system keeps no trace of reading.
+  let forgetsAccess: Bool
   /// What was refused, for whoever writes it down.
   public let audit: AuditRing
 
@@ -70,6 +74,7 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     if sealedBundle != nil { nodes.sealBundle() }
     handles = HandleTable(arena)
     audit = arena.audit
+    forgetsAccess = (try? backing.data.space().forgetsAccess) ?? false
     self.backing = backing
     super.init()
   }
@@ -82,6 +87,18 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
 
   /// Whether the store is on an overlay, which is a level of stacking of its own.
   public var isOnOverlay: Bool { backing.isOnOverlay }
+
+  /// Whether a file is open for writing now.
+  public var isBeingWritten: Bool {
+    arena.lock.lock()
+    defer { arena.lock.unlock() }
+    var isWritten = false
+    handles.forEach { if $0.state.contains(.writable) { isWritten = true } }
+    return isWritten
+  }
+
+  /// The room of the file system that holds the store.
+  public func storeSpace() throws(Errno) -> FileSystemSpace { try backing.data.space() }
 
   // MARK: INIT
 

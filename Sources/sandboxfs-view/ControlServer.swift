@@ -20,13 +20,18 @@ final class ControlServer: Sendable {
   private let device: MountedDevice
   private let live: LivePolicy
   private let systemLog: SystemLog
+  private let audit: AuditWriter
+  /// What was purged since this process serves.
+  private let purgedFileCount = Atomic<Int>(0)
+  private let purgedByteCount = Atomic<Int>(0)
   private let clientCount = Atomic<Int>(0)
   /// Rung when a client's thread ends.
   private let departure = Doorbell()
 
   init(
     _ container: borrowing Descriptor, _ configuration: ViewConfiguration,
-    _ live: LivePolicy, _ systemLog: SystemLog, termination: consuming Descriptor
+    _ live: LivePolicy, _ systemLog: SystemLog, _ audit: AuditWriter,
+    termination: consuming Descriptor
   ) throws(StartError) {
     do throws(Errno) {
       listener = try UnixListener(ContainerLayout.control, in: container)
@@ -38,6 +43,7 @@ final class ControlServer: Sendable {
     self.configuration = configuration
     self.live = live
     self.systemLog = systemLog
+    self.audit = audit
   }
 
   /// Serves on threads of its own for as long as the process lives.
@@ -114,10 +120,26 @@ final class ControlServer: Sendable {
       return ControlAnswer.refusal("expected one JSON object with a member \"command\"")
     }
     if command == Array("status".utf8) { return status() }
+    if command == Array("purged".utf8) { return notePurge(request) }
     if command == Array("policy".utf8) { return live.answer(to: request, connection) }
     if command == Array("quota".utf8) { return live.answerAboutLimits(request) }
     return ControlAnswer.refusal(
-      "unknown command: this daemon knows \"status\", \"policy\", \"learn\" and \"quota\"")
+      "unknown command: this daemon knows \"status\", \"policy\", \"learn\", \"quota\" and "
+        + "\"purged\"")
+  }
+
+  /// What was removed beside the app goes into its log, and is counted.
+  private func notePurge(_ request: [String: [UInt8]]) -> [UInt8] {
+    func number(_ name: String) -> Int? {
+      request[name].flatMap { Int(String(decoding: $0, as: UTF8.self)) }
+    }
+    guard let files = number("files"), let bytes = number("bytes"), files >= 0, bytes >= 0 else {
+      return ControlAnswer.refusal("expected the numbers \"files\" and \"bytes\"")
+    }
+    purgedFileCount.add(files, ordering: .relaxed)
+    purgedByteCount.add(bytes, ordering: .relaxed)
+    audit.note("a purge has removed \(files) file\(files == 1 ? "" : "s"), \(bytes) bytes")
+    return ControlAnswer.done
   }
 
   private func status() -> [UInt8] {
@@ -140,6 +162,8 @@ final class ControlServer: Sendable {
     object.add("seal", live.sealState.utf8)
     object.add("io", live.transfer.utf8)
     object.add("without", live.omissions.utf8)
+    object.add("purgedFiles", purgedFileCount.load(ordering: .relaxed))
+    object.add("purgedBytes", purgedByteCount.load(ordering: .relaxed))
     return object.line + [UInt8(ascii: "\n")]
   }
 }

@@ -4,6 +4,7 @@ import Containers
 import FuseKit
 import LinuxKit
 import Policy
+import Purging
 import View
 
 /// One view, mounted and ready to be served.
@@ -17,6 +18,7 @@ final class Daemon {
   private let audit: AuditWriter
   private let notifier: Notifier
   private let loopThreads: UInt32
+  private let pressure: PressureWatch?
   private let caller: Caller
   private let isSupervised: Bool
 
@@ -25,6 +27,8 @@ final class Daemon {
     let configuration = try startup.readConfiguration()
     lock = try Daemon.lock(startup.container)
     let policy = try Daemon.policy(configuration)
+    // What a crash has kept from being removed at exit.
+    Daemon.emptyAtExit(startup.container, policy)
     let termination = try Daemon.blockSignals()
     let log = try Daemon.log(startup.container)
     caller = Caller(isPrivileged: configuration.transport == .kernel)
@@ -36,9 +40,12 @@ final class Daemon {
     notifier = Notifier(session)
     let systemLog = try Daemon.systemLog()
     self.policy = LivePolicy(fileSystem, session, notifier, configuration, policy)
+    let writer = try Daemon.writer(
+      fileSystem.audit, log, systemLog, configuration.identifier)
+    audit = writer
     control = try ControlServer(
-      startup.container, configuration, self.policy, systemLog, termination: termination)
-    audit = try Daemon.writer(fileSystem.audit, log, systemLog, configuration.identifier)
+      startup.container, configuration, self.policy, systemLog, writer, termination: termination)
+    pressure = configuration.pressure.map { PressureWatch(fileSystem, $0, writer) }
     self.startup = startup
     isSupervised = configuration.isSupervised
     if closedCount > 0 {
@@ -55,7 +62,8 @@ final class Daemon {
     // Where the kernel can't repeat what was asked, nobody could take over.
     guard isSupervised, session.canResend else {
       startup.answer("ready")
-      return serve()
+      serve()
+      return emptyAtExit()
     }
     let supervisor: Supervisor
     let worker: WatchedProcess
@@ -72,7 +80,9 @@ final class Daemon {
     startup.answer("ready")
     DaemonProcess.leaveStartBehind()
     guard case .failed(let reason) = supervisor.watch(worker, terminate: control.unmount) else {
-      return
+      // The rules may have been changed by who has served.
+      policy.restore()
+      return emptyAtExit()
     }
     giveUp(reason)
   }
@@ -99,6 +109,7 @@ final class Daemon {
       try control.start()
       try audit.start()
       try notifier.start()
+      try pressure?.start()
       DaemonProcess.leaveStartBehind()
       // All of them stay: making and ending threads with the load costs more than it saves.
       try caller.serving { () throws(Errno) in
@@ -110,6 +121,20 @@ final class Daemon {
       DaemonProcess.exit(WorkerStatus.failed)
     }
     audit.finish()
+  }
+
+  /// Removes what goes at exit, when the last mount of the view is gone.
+  private func emptyAtExit() { Self.emptyAtExit(startup.container, policy.rules) }
+
+  /// Removes what goes at exit, of a container that is not mounted and that we have locked.
+  private static func emptyAtExit(_ container: borrowing Descriptor, _ policy: PolicyEngine) {
+    do throws(Errno) {
+      let data = try Walker(container.open(ContainerLayout.data, Flags.directory))
+      try data.removeWhatGoes(on: .exit, policy)
+    } catch {
+      DaemonProcess.complain(
+        "sandboxfs-view: cannot remove what goes at exit: \(error.message)")
+    }
   }
 
   private static func log(_ container: borrowing Descriptor) throws(StartError) -> AuditLogFile {

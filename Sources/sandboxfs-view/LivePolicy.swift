@@ -64,6 +64,9 @@ final class LivePolicy: Sendable {
     }
   }
 
+  /// The rules, without what is lent while somebody learns.
+  var rules: PolicyEngine { state.withLock { $0.rules } }
+
   /// Whether rules let something be executed besides bundles.
   var executesByRules: Bool { executes.load(ordering: .relaxed) }
 

@@ -80,6 +80,8 @@ private func object(_ view: ViewReport) -> JSON {
     ),
     ("restarts", number(view.status?.restarts)),
     ("lastPauseMicroseconds", number(view.status?.pauseMicroseconds)),
+    ("purgedFiles", number(view.status?.purgedFileCount)),
+    ("purgedBytes", number(view.status?.purgedByteCount)),
     ("bundle", .text(view.bundleTarget?.printable)),
     ("seal", .text(view.seal?.printable)),
     ("state", .string(view.health.rawValue)),

@@ -56,6 +56,7 @@ let subcommands: [Subcommand] = [
   restoreSubcommand,
   excludeSubcommand,
   includeSubcommand,
+  purgeSubcommand,
   completionSubcommand,
   helpSubcommand,
   versionSubcommand,

@@ -63,6 +63,11 @@ func listing(_ entries: [(name: String, value: String)]) -> String {
   }.joined()
 }
 
+/// A number of things, in the plural but for one.
+func counted(_ count: Int, _ noun: String) -> String {
+  "\(count) \(noun)\(count == 1 ? "" : "s")"
+}
+
 /// Emphasis on a terminal, and nothing anywhere else.
 enum Style {
   static let isOn = StandardStream.output.showsColour

@@ -36,7 +36,7 @@ private func perform(_ command: Command, _ parsed: ParsedArguments) -> Int32 {
     complain(error.line)
     return subcommand.usageStatus
   } catch {
-    complain("sandboxfs \(command.name): \(line(about: error))")
+    complain("sandboxfs \(command.name): \(describe(error))")
     return status(of: error, in: subcommand)
   }
 }
@@ -51,7 +51,7 @@ private func status(of error: any Error, in subcommand: Subcommand) -> Int32 {
 }
 
 /// What an error says to a person.
-private func line(about error: any Error) -> String {
+func describe(_ error: any Error) -> String {
   switch error {
   case let error as StoreError: error.message
   case let error as MountError: error.message

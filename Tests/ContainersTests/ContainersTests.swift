@@ -10,7 +10,9 @@ private let sample = ViewConfiguration(
     ProfileSource(rank: .shipped, name: Array("default.profile".utf8), text: [1, 0, 2]),
     ProfileSource(rank: .included, name: [], text: []),
   ],
-  transport: .fusermount, target: Array("/srv/notes".utf8), source: [], mountFlags: 1 << 63)
+  transport: .fusermount, target: Array("/srv/notes".utf8), source: [], mountFlags: 1 << 63,
+  pressure: ViewConfiguration.Pressure(
+    lowByteCount: 1 << 40, highByteCount: .max, store: Array("/s".utf8), settings: [0xff]))
 
 @Suite struct ViewConfigurationTests {
   @Test("A configuration survives the pipe")

@@ -17,25 +17,31 @@ private let arrows: [String: Set<String>] = [
   "Crypto": ["CCrypto", "LinuxKit"],
   "Accounting": ["Policy", "LinuxKit"],
   "Store": [
-    "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "Crypto", "CArchive",
+    "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "Crypto", "Purging",
+    "CArchive",
   ],
+  "Purging": ["Policy", "LinuxKit"],
   "View": [
     "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting",
   ],
   "MobileBackup": [
-    "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Crypto", "Store", "CSQLite",
+    "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Crypto", "Purging", "Store",
+    "CSQLite",
   ],
   "Mounting": ["Paths", "Containers", "LinuxKit", "Store", "CMount"],
-  "Launch": ["Paths", "Policy", "Containers", "LinuxKit", "Store", "Mounting", "CSeccomp"],
+  "Launch": [
+    "Paths", "Policy", "Containers", "LinuxKit", "Purging", "Store", "Mounting", "CSeccomp",
+  ],
   // Stands alone, for programs inside.
   "AppContainer": ["CAppContainer"],
   // Programs.
   "sandboxfs": [
     "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
-    "Store", "MobileBackup", "Mounting", "Launch", "Accounting",
+    "Purging", "Store", "MobileBackup", "Mounting", "Launch", "Accounting",
   ],
   "sandboxfs-view": [
-    "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting", "View",
+    "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting",
+    "Purging", "View",
   ],
   "MountHelper": ["Paths", "Containers", "Arguments", "LinuxKit", "Store", "Mounting"],
 ]
