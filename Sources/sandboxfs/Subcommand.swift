@@ -57,6 +57,7 @@ let subcommands: [Subcommand] = [
   excludeSubcommand,
   includeSubcommand,
   purgeSubcommand,
+  duSubcommand,
   completionSubcommand,
   helpSubcommand,
   versionSubcommand,

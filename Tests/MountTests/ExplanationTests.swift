@@ -23,6 +23,8 @@ private let rules = """
   *.hidden             hidden
   /Documents/tool      exec
   /free                read write
+  # What is put there before the mount stays.
+  /tmp                 -purge
   """
 
 private let directories = [

@@ -1,0 +1,112 @@
+// `sandboxfs du APP`.
+
+internal import Arguments
+internal import LinuxKit
+internal import MobileBackup
+internal import Paths
+internal import Store
+
+private let html = Option(
+  "html", value: "FILE", .file,
+  summary: "write a page with a picture of it, which needs neither a network nor scripts")
+private let json = Option("json", summary: "print an object")
+
+let duSubcommand = Subcommand(
+  command: Command(
+    name: "du", summary: "Shows what takes the space of an app, and what becomes of it.",
+    examples: [
+      "sandboxfs du com.example.Notes", "sandboxfs du --html space.html com.example.Notes",
+    ],
+    discussion: [
+      "Counted is what files take on the disk, those with several names once. The rules of the app "
+        + "say what becomes of each: see 'sandboxfs backup' and 'sandboxfs purge'."
+    ],
+    positionals: [Positional("APP", .app)], options: [html, json], exitStatuses: plainStatuses)
+) { arguments in
+  let subject = try subject(container(arguments.positionals[0], arguments))
+  let usage = try subject.usage()
+  let name = "\(subject.container.identifier)"
+  if let path = arguments.value(html) {
+    try write(DiskUsagePage(name, usage).html, to: path)
+    if !arguments.has(json) { return 0 }
+  }
+  try Output.write(arguments.has(json) ? object(name, usage).document : text(name, usage))
+  return 0
+}
+
+/// Puts a page in the place of what was there, whole or not at all.
+private func write(_ page: String, to path: [UInt8]) throws {
+  let slash = UInt8(ascii: "/")
+  let name = Array(path.suffix(from: path.lastIndex(of: slash).map { $0 + 1 } ?? 0))
+  let parent = Array(path.dropLast(name.count))
+  do throws(Errno) {
+    let directory = try Walker.open(path: parent.isEmpty ? Array(".".utf8) : parent)
+    try directory.replaceFile(name, contents: Array(page.utf8), mode: 0o644)
+  } catch {
+    throw Failure("can't write \(path.printable): \(error.message)")
+  }
+}
+
+private func text(_ name: String, _ usage: UsageNode) -> String {
+  let all = usage.sum
+  var kinds = Table("KIND", "SIZE", "SHARE", "FILES", "WHAT BECOMES OF IT")
+  for kind in UsageKind.allCases {
+    let bytes = all.byteCounts[kind.rawValue]
+    kinds.add(
+      kind.name, size(bytes), percentage(bytes, of: all.byteCount),
+      "\(all.fileCounts[kind.rawValue])", kind.meaning)
+  }
+  var places = Table("SIZE", "SHARE", "MOSTLY", "PATH")
+  for place in greatest(usage) {
+    let bytes = place.node.sum.byteCount
+    places.add(
+      size(bytes), percentage(bytes, of: all.byteCount), place.node.sum.mainKind.name,
+      Presentation.path(place.path))
+  }
+  return "\(name): \(size(all.byteCount)), \(counted(all.fileCount, "file"))\n\n\(kinds.text)\n"
+    + places.text
+}
+
+/// The places that say most: the greatest of the first three levels.
+private func greatest(_ root: UsageNode) -> [(path: [[UInt8]], node: UsageNode)] {
+  var found: [(path: [[UInt8]], node: UsageNode)] = []
+  func look(_ node: UsageNode, _ path: [[UInt8]]) {
+    for child in node.children where child.sum.byteCount > 0 {
+      let below = path + [child.name]
+      found.append((below, child))
+      if below.count < 3 { look(child, below) }
+    }
+  }
+  look(root, [])
+  let lineLimit = 15
+  return Array(found.sorted { $0.node.sum.byteCount > $1.node.sum.byteCount }.prefix(lineLimit))
+}
+
+private func object(_ name: String, _ usage: UsageNode) -> JSON {
+  .object([
+    ("app", .string(name)), ("bytes", .integer(usage.sum.byteCount)),
+    ("files", .integer(Int64(usage.sum.fileCount))),
+    (
+      "kinds",
+      .array(
+        UsageKind.allCases.map { kind in
+          .object([
+            ("kind", .string(kind.name)),
+            ("bytes", .integer(usage.sum.byteCounts[kind.rawValue])),
+            ("files", .integer(Int64(usage.sum.fileCounts[kind.rawValue]))),
+          ])
+        })
+    ),
+    (
+      "places",
+      .array(
+        greatest(usage).map { place in
+          .object([
+            ("path", .string(Presentation.path(place.path))),
+            ("bytes", .integer(place.node.sum.byteCount)),
+            ("mostly", .string(place.node.sum.mainKind.name)),
+          ])
+        })
+    ),
+  ])
+}
