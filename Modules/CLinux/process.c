@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { most_descriptors = 64 };
@@ -96,4 +98,17 @@ int clinux_connect(const char *path, int timeout_ms) {
   close(connection);
   errno = error;
   return -1;
+}
+
+int clinux_seize(pid_t thread) {
+  if (ptrace(PTRACE_SEIZE, thread, 0, 0) != 0) return -1;
+  return (int)ptrace(PTRACE_INTERRUPT, thread, 0, 0);
+}
+
+int clinux_has_stopped(pid_t thread) {
+  int status = 0;
+  pid_t found = waitpid(thread, &status, __WALL | WNOHANG);
+  if (found == 0) return 0;
+  // What has ended stands as still as it can.
+  return 1;
 }

@@ -126,7 +126,7 @@ public struct ViewConfiguration: Equatable, Sendable {
 }
 
 extension ViewConfiguration {
-  private static let magic: [UInt8] = Array("SFSVIEW4".utf8)
+  private static let magic: [UInt8] = Array("SFSVIEW5".utf8)
   private static let maximumByteCount = 64 << 20
   private static let maximumLayerCount = 1024
 

@@ -113,7 +113,7 @@ public struct RunningProcess: Sendable {
     return ((try? retrying { poll(&file, 1, milliseconds) }) ?? 0) > 0
   }
 
-  private static func entries(_ path: String) -> [String] {
+  static func entries(_ path: String) -> [String] {
     guard let directory = opendir(path) else { return [] }
     defer { closedir(directory) }
     var names: [String] = []

@@ -2,8 +2,10 @@
 
 internal import Arguments
 internal import Containers
+internal import Launch
 internal import LinuxKit
 internal import MobileBackup
+internal import Mounting
 internal import Paths
 internal import Policy
 internal import Store
@@ -18,6 +20,8 @@ private let excludeList = Option(
   "exclude-list",
   summary: "write nothing, and print what tools such as restic, tar or rsync should leave out, as "
     + "absolute paths, one a line")
+private let live = Option(
+  "live", summary: "let the apps go on while their files are copied, torn or not")
 private let json = Option("json", summary: "print an object for each app")
 
 let backupMakeSubcommand = Subcommand(
@@ -32,13 +36,15 @@ let backupMakeSubcommand = Subcommand(
       "The backup has the format of iTunes and Finder, in a directory below DIRECTORY that is "
         + "named by the store. What has not changed since the last time is not read again. An "
         + "interrupted backup leaves the last one whole, and the next one goes on where it was.",
+      "An app that runs stands still while its files are copied; it goes on also if this command "
+        + "is killed.",
       "What is saved is what the rules call 'backup', less what 'sandboxfs exclude' or the app "
         + "itself has marked. The bundle is not: it is installed again.",
     ],
     positionals: [
       Positional("APP", .app, .any), Positional("DIRECTORY", .directory, .optional),
     ],
-    options: [all, dryRun, explain, excludeList, json],
+    options: [all, live, dryRun, explain, excludeList, json],
     exitStatuses: [
       ExitStatus("0", "it is done"),
       ExitStatus(
@@ -102,12 +108,16 @@ private func make(
     ? try subjects.reduce(Int64(0)) { try $0 + $1.selection().byteCount } : 0
   let bar = ProgressBar("saving")
   defer { bar.finish() }
-  // What an app has mapped is in the kernel's memory only, until it is written.
-  if subjects.contains(where: \.container.isMounted) { synchronizeEverything() }
   let writer = try BackupWriter(into: destination, from: source) { files, bytes in
     bar.show(bytes, of: total, files: files)
   }
-  for subject in subjects { try writer.add(subject) }
+  for subject in subjects {
+    let frozen = try arguments.has(live) ? nil : freeze(subject.container)
+    defer { frozen?.thaw() }
+    // What an app has mapped is in the kernel's memory only, until it is written.
+    if subject.container.isMounted { synchronizeEverything() }
+    try writer.add(subject)
+  }
   let report = try writer.commit()
   bar.finish()
   try tell(report, subjects, arguments, place: destination + Array("/\(source.device)".utf8))
@@ -118,6 +128,18 @@ private func make(
     complain("sandboxfs backup make: \(path.printable) changed while it was copied, each time")
   }
   return report.unstable.isEmpty ? 0 : 1
+}
+
+/// Has the app stand still, if it runs: two files that it writes together are saved together.
+private func freeze(_ container: Container) throws -> FrozenProcesses? {
+  guard let daemon = try DaemonStatus.ask(container.directory.descriptor) else { return nil }
+  let frozen = try RunningApp.freeze(daemon.device)
+  for process in frozen.failures {
+    complain(
+      "sandboxfs backup make: process \(process) of \(container.identifier) can't be stopped: "
+        + "what it writes meanwhile may be saved in part")
+  }
+  return frozen
 }
 
 private func tell(

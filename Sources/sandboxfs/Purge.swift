@@ -29,8 +29,8 @@ let purgeSubcommand = Subcommand(
         + "file that was not used for the longest time goes first. What a program has open or "
         + "mapped stays, and so do directories of an app whose view is mounted.",
       "The same happens by itself when a file is being written and less is free than 'purge.low' "
-        + "in sandboxfs.conf says, until 'purge.high' is free again; 5% but at most 2G, and 10% but "
-        + "at most 4G, where it says nothing; 'purge.low = 0' switches it off.",
+        + "in sandboxfs.conf says, until 'purge.high' is free again: 5%, but at most 2G, and 10%, "
+        + "but at most 4G, where it says nothing. 'purge.low = 0' switches it off.",
     ],
     positionals: [Positional("APP", .app, .any)],
     options: [all, toFree, untilFree, dryRun, json],

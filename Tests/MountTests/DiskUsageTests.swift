@@ -35,22 +35,22 @@ import Testing
     let said = try shell(
       """
       cd $C/data/Documents
-      head -c 400000 /dev/zero > '<script>alert(1)</script>'
+      head -c 400000 /dev/zero > '<script>alert(1)'
       head -c 200000 /dev/zero > $'b\\xff"\\'&\\n\\e[31m'
-      mkdir '</title>'; head -c 100000 /dev/zero > '</title>/x'
+      mkdir '<style>'; head -c 100000 /dev/zero > '<style>/x'
       cd "$PLACE"; sandboxfs du --html page.html $APP; cat page.html
       """)
     #expect(said.contains("<script") == false)
-    #expect(said.contains("&lt;script&gt;alert(1)&lt;/script&gt;"))
+    #expect(said.contains("&lt;script&gt;alert(1)"))
     #expect(said.contains("b\\377\\&quot;&#39;&amp;\\012\\033[31m"), "\(said)")
-    #expect(said.contains("</title>/x") == false)
+    #expect(said.contains("/&lt;style&gt;/x"), "a path is shown whole")
     #expect(said.contains("http") == said.contains("http-equiv"), "nothing leads to the network")
     #expect(said.utf8.contains(0x1b) == false)
     // The two greatest entries of Documents.
     let areas = said.matches(
       of: /class="k0 d2" x="([0-9.]+)" y="([0-9.]+)" width="([0-9.]+)" height="([0-9.]+)"/
     ).map { (Double($0.3) ?? 0) * (Double($0.4) ?? 0) }
-    try #require(areas.count == 3, "\(areas)")
+    try #require(areas.count >= 3, "\(areas)")
     #expect(abs(areas[0] / areas[1] - 2) < 0.1 && abs(areas[1] / areas[2] - 2) < 0.2, "\(areas)")
   }
 }

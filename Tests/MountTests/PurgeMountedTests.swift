@@ -92,7 +92,8 @@ import Testing
     let said = try shell(
       """
       sandboxfs mount $APP view; sandboxfs mount $APP second
-      mkdir view/tmp/d; echo x > view/tmp/d/f; ln -s ../Documents view/tmp/l; echo x > view/Documents/f
+      mkdir view/tmp/d; echo x > view/tmp/d/f; ln -s ../Documents view/tmp/l
+      echo x > view/Documents/f
       sandboxfs unmount view; ls second/tmp; sandboxfs unmount second
       eventually test ! -e $C/data/tmp/d
       ls $C/data/tmp $C/data/Documents

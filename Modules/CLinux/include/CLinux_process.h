@@ -22,6 +22,13 @@ int clinux_spawn(pid_t *pid, const char *path, char *const arguments[],
 /// pidfd_open(2). A descriptor that can be read once the process has ended; -1 and errno.
 int clinux_pidfd_open(pid_t pid);
 
+/// Becomes the tracer of a thread, and has it stop; the calling thread's end lets it go on. -1 and
+/// errno if that can't be.
+int clinux_seize(pid_t thread);
+
+/// Whether a thread that was seized has stopped, or ended.
+int clinux_has_stopped(pid_t thread);
+
 /// pidfd_send_signal(2). -1 and errno on failure.
 int clinux_pidfd_signal(int handle, int signal);
 
