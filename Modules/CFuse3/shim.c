@@ -66,6 +66,10 @@ static void note_init(struct cfuse_context *context, const void *message, ssize_
   const struct in_header *header = message;
   if (header->opcode != OPCODE_INIT) return;
   const struct init_in *init = (const void *)(header + 1);
+  if (!context->rehearsal && (size_t)count <= sizeof context->journal->agreement.request) {
+    memcpy(context->journal->agreement.request, message, (size_t)count);
+    context->journal->agreement.request_length = (uint32_t)count;
+  }
   context->init_request = header->unique;
   context->offered_flags = init->flags;
   if ((init->flags & INIT_EXTENSION) &&
@@ -409,12 +413,14 @@ int cfuse_session_invalidate(struct fuse_session *session, fuse_ino_t node) {
 
 static ssize_t transport_read(int device, void *buffer, size_t size, void *user) {
   struct cfuse_context *context = user;
-  // A kill while the kernel copies into a page that is absent would end that request with EIO.
+  // A kill while the kernel copies into a page that is absent would end that request with EIO; so
+  // would one that is shared with a copy of the process until somebody writes to it.
   static __thread void *populated;
   if (populated != buffer) {
-    uintptr_t start = ((uintptr_t)buffer + 4095) & ~(uintptr_t)4095;
-    uintptr_t end = ((uintptr_t)buffer + size) & ~(uintptr_t)4095;
-    if (end > start) madvise((void *)start, end - start, MADV_POPULATE_WRITE);
+    uintptr_t start = (uintptr_t)buffer & ~(uintptr_t)4095;
+    uintptr_t end = ((uintptr_t)buffer + size + 4095) & ~(uintptr_t)4095;
+    madvise((void *)start, end - start, MADV_POPULATE_WRITE);
+    madvise((void *)start, end - start, MADV_DONTFORK);
     populated = buffer;
   }
   struct cfuse_thread *thread = enlist(context);
@@ -456,6 +462,10 @@ static ssize_t transport_writev(int device, struct iovec *parts, int count, void
   if (flags & CFUSE_PASSTHROUGH) answer.max_stack_depth = context->stack_depth;
   context->agreed_flags = flags;
   context->init_answered = 1;
+  struct cfuse_agreement *agreement =
+      context->rehearsal ? context->rehearsal : &context->journal->agreement;
+  memcpy(agreement->answer, &answer, sizeof answer);
+  if (context->rehearsal) return (ssize_t)(parts[0].iov_len + parts[1].iov_len);
   struct iovec patched[2] = {parts[0], {&answer, sizeof answer}};
   return writev(device, patched, 2);
 }
@@ -490,6 +500,32 @@ int cfuse_session_pump(struct fuse_session *session) {
   free(buffer.mem);
   if (self) leave(self);
   return count < 0 ? count : count == 0 ? -ENODEV : 0;
+}
+
+int cfuse_session_repeat_init(struct fuse_session *session, struct cfuse_context *context,
+                              const struct cfuse_agreement *agreed) {
+  struct init_out before;
+  memcpy(&before, agreed->answer, sizeof before);
+  char message[sizeof agreed->request];
+  size_t length = agreed->request_length;
+  if (length < sizeof(struct in_header) + sizeof(struct init_in) || length > sizeof message)
+    return -EPROTO;
+  memcpy(message, agreed->request, length);
+  // Offered is what was agreed, so that no later libfuse takes more.
+  struct init_in *init = (void *)(message + sizeof(struct in_header));
+  uint32_t offered[2] = {init->flags, init->flags2};
+  init->flags &= before.flags;
+  init->flags2 &= before.flags2;
+  struct cfuse_agreement now = {0};
+  context->rehearsal = &now;
+  note_init(context, message, (ssize_t)length);
+  struct fuse_buf buffer = {.size = length, .mem = message};
+  fuse_session_process_buf(session, &buffer);
+  context->rehearsal = NULL;
+  context->offered_flags = offered[0] | (uint64_t)offered[1] << 32;
+  if (!context->init_answered || memcmp(now.answer, agreed->answer, sizeof now.answer) != 0)
+    return -EPROTO;
+  return 0;
 }
 
 int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle) {

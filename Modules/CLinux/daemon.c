@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -100,11 +101,13 @@ int clinux_block_signals(void) {
   return signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int clinux_wait_two(int first, int second) {
-  struct pollfd files[2] = {{first, POLLIN, 0}, {second, POLLIN, 0}};
-  while (poll(files, 2, -1) < 0)
+int clinux_wait_three(int first, int second, int third) {
+  struct pollfd files[3] = {{first, POLLIN, 0}, {second, POLLIN, 0}, {third, POLLIN, 0}};
+  while (poll(files, 3, -1) < 0)
     if (errno != EINTR) return -1;
-  return (files[0].revents ? 1 : 0) | (files[1].revents ? 2 : 0);
+  int ready = 0;
+  for (int index = 0; index < 3; index++) ready |= files[index].revents ? 1 << index : 0;
+  return ready;
 }
 
 int clinux_start_thread(void *(*body)(void *), void *argument) {
@@ -200,25 +203,95 @@ pid_t clinux_clone_sharing_descriptors(void) {
   return (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
-void clinux_block_child_signal(void) {
-  sigset_t child;
-  sigemptyset(&child);
-  sigaddset(&child, SIGCHLD);
-  pthread_sigmask(SIG_BLOCK, &child, NULL);
+int clinux_signals_of_children(void) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGCHLD);
+  pthread_sigmask(SIG_BLOCK, &signals, NULL);
+  sigaddset(&signals, SIGTERM);
+  return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int clinux_watch(pid_t child, int milliseconds, int *status) {
-  sigset_t awaited;
-  sigemptyset(&awaited);
-  sigaddset(&awaited, SIGCHLD);
-  sigaddset(&awaited, SIGTERM);
-  struct timespec limit = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+int clinux_watch(pid_t child, int signals, int bell, int milliseconds, int *status) {
+  struct pollfd files[2] = {{signals, POLLIN, 0}, {bell, POLLIN, 0}};
   for (;;) {
     if (waitpid(child, status, WNOHANG) == child) return 1;
-    int signal = sigtimedwait(&awaited, NULL, milliseconds < 0 ? NULL : &limit);
-    if (signal == SIGTERM) return 2;
-    if (signal < 0 && errno == EAGAIN) return 0;
+    int ready = poll(files, 2, milliseconds);
+    if (ready == 0) return 0;
+    if (ready < 0) continue;
+    struct signalfd_siginfo signal;
+    uint64_t rings;
+    if (files[0].revents && read(signals, &signal, sizeof signal) == sizeof signal &&
+        signal.ssi_signo == SIGTERM)
+      return 2;
+    if (files[1].revents && read(bell, &rings, sizeof rings) == sizeof rings) return 3;
   }
+}
+
+int clinux_bell(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+void clinux_ring(int bell) {
+  uint64_t one = 1;
+  if (write(bell, &one, sizeof one) < 0) return;
+}
+
+// No memory is asked for: a guardian is a copy of a process of many threads.
+void clinux_keep_on_exec(int keep) {
+  int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return;
+  char buffer[4096] __attribute__((aligned(8)));
+  long count;
+  while ((count = syscall(SYS_getdents64, directory, buffer, sizeof buffer)) > 0) {
+    for (long place = 0; place < count;) {
+      const char *record = buffer + place;
+      uint16_t length;
+      memcpy(&length, record + 16, sizeof length);
+      place += length;
+      int number = 0;
+      const char *digit = record + 19;
+      for (; *digit >= '0' && *digit <= '9'; digit++) number = number * 10 + (*digit - '0');
+      if (*digit || number < 3 || number == directory) continue;
+      fcntl(number, F_SETFD, keep ? 0 : FD_CLOEXEC);
+    }
+  }
+  close(directory);
+}
+
+int clinux_become(const char *path, char *const arguments[], char *const environment[]) {
+  clinux_keep_on_exec(1);
+  execve(path, arguments, environment);
+  int error = errno;
+  clinux_keep_on_exec(0);
+  return error;
+}
+
+int clinux_set_oom_score(int score) {
+  int file = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+  if (file < 0) return -2000;
+  char text[16] = {0};
+  int before = read(file, text, sizeof text - 1) > 0 ? atoi(text) : -2000;
+  int length = snprintf(text, sizeof text, "%d", score);
+  // Without the privilege it stays as it is.
+  if (before != -2000 && pwrite(file, text, (size_t)length, 0) < 0) before = -2000;
+  close(file);
+  return before;
+}
+
+pid_t clinux_start_guardian(int worker, struct clinux_guard guard, char *const arguments[],
+                            char *const environment[]) {
+  pid_t guardian = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
+  if (guardian != 0) return guardian;
+  // As a supervisor is called, by which it is found.
+  prctl(PR_SET_NAME, "sandboxfs-view", 0, 0, 0);
+  struct pollfd end = {worker, POLLIN, 0};
+  while (poll(&end, 1, -1) < 0 && errno == EINTR) {
+  }
+  if (*guard.ended) _exit(0);
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  *guard.death = now.tv_sec * 1000000 + now.tv_nsec / 1000;
+  clinux_become("/proc/self/exe", arguments, environment);
+  _exit(127);
 }
 
 void clinux_set_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }

@@ -42,6 +42,29 @@ public struct RequestJournal: @unchecked Sendable {
   }
 }
 
+/// What INIT has agreed on with the kernel.
+public struct InitAgreement: Sendable {
+  let raw: cfuse_agreement
+
+  /// What a journal has of it.
+  public init(_ journal: RequestJournal) { raw = journal.raw.pointee.agreement }
+
+  /// Reads it; what is not whole is none.
+  public init(bytes: [UInt8]) {
+    guard bytes.count == MemoryLayout<cfuse_agreement>.size else {
+      raw = cfuse_agreement()
+      return
+    }
+    raw = bytes.withUnsafeBytes { $0.loadUnaligned(as: cfuse_agreement.self) }
+  }
+
+  /// Whether anything was agreed on.
+  public var isThere: Bool { raw.request_length > 0 }
+
+  /// It as bytes.
+  public var bytes: [UInt8] { withUnsafeBytes(of: raw) { Array($0) } }
+}
+
 /// The record of one request.
 public struct RequestRecord {
   @usableFromInline let raw: UnsafeMutablePointer<cfuse_record>

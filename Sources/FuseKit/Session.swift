@@ -98,6 +98,15 @@ public final class Session: @unchecked Sendable {
     }
   }
 
+  /// Goes on with what INIT has agreed on, as the journal has it or as `agreement` says.
+  ///
+  /// Throws EPROTO where this program would have agreed on something else.
+  public func repeatInit(_ agreement: InitAgreement? = nil) throws(Errno) {
+    var agreed = agreement?.raw ?? context.pointee.journal.pointee.agreement
+    let result = cfuse_session_repeat_init(session, context, &agreed)
+    if result != 0 { throw Errno(-result) }
+  }
+
   /// Whether the kernel can send again what was read and not answered.
   public var canResend: Bool { context.pointee.offered_flags & CFUSE_HAS_RESEND != 0 }
 

@@ -26,6 +26,32 @@ public enum DaemonProcess {
   /// What is needed again comes back by itself.
   public static func leaveStartBehind() { clinux_leave_start_behind() }
 
+  /// The path at which this process's program lies, or lay when it was executed.
+  public static var program: [UInt8] {
+    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = buffer.withUnsafeMutableBytes { bytes in
+      bytes.bindMemory(to: CChar.self).baseAddress.map {
+        readlink("/proc/self/exe", $0, bytes.count)
+      } ?? 0
+    }
+    let path = buffer.prefix(max(0, count))
+    let deleted = Array(" (deleted)".utf8)
+    return Array(path.suffix(deleted.count) == deleted[...] ? path.dropLast(deleted.count) : path)
+  }
+
+  /// Opens what lies there, for reading and to execute it.
+  public static func openProgram() throws(Errno) -> Descriptor {
+    let path = program.map { CChar(bitPattern: $0) } + [0]
+    return try Descriptor.open(path, Flags.readFile)
+  }
+
+  /// Whether nobody but root and this process's user can change an open file.
+  public static func trusts(_ file: CInt) throws(Errno) -> Bool {
+    let status = try InodeStatus.of(file)
+    let isOwned = status.shown.uid == 0 || status.shown.uid == geteuid()
+    return isOwned && status.mode & 0o170000 == 0o100000 && status.mode & 0o022 == 0
+  }
+
   /// The number of this process.
   public static var number: CInt { getpid() }
 
@@ -58,13 +84,45 @@ public enum DaemonProcess {
     init(_ run: @escaping @Sendable () -> Void) { self.run = run }
   }
 
-  /// Waits until one of two descriptors can be read.
-  public static func waitForEither(
-    _ first: borrowing Descriptor, _ second: borrowing Descriptor
-  ) throws(Errno) -> (first: Bool, second: Bool) {
+  /// Waits until one of three descriptors can be read; the third may be -1 for none.
+  public static func waitForAny(
+    _ first: borrowing Descriptor, _ second: borrowing Descriptor, _ third: CInt
+  ) throws(Errno) -> (first: Bool, second: Bool, third: Bool) {
     let (one, other) = (first.rawValue, second.rawValue)
-    let ready = try retrying { clinux_wait_two(one, other) }
-    return (ready & 1 != 0, ready & 2 != 0)
+    let ready = try retrying { clinux_wait_three(one, other, third) }
+    return (ready & 1 != 0, ready & 2 != 0, ready & 4 != 0)
+  }
+
+  /// Becomes another program, which has everything open that this one has.
+  ///
+  /// Only for a process of one thread. Returns what the kernel says if it can't.
+  public static func become(
+    _ program: String, arguments: [[UInt8]], environment: [[UInt8]]
+  ) -> Errno {
+    do throws(Errno) {
+      return try withCStrings(arguments) { arguments throws(Errno) in
+        try withCStrings(environment) { environment throws(Errno) in
+          Errno(clinux_become(program, arguments, environment))
+        }
+      }
+    } catch {
+      return error
+    }
+  }
+
+  /// Sets by how much the kernel would rather end this process than others when memory is short.
+  ///
+  /// Returns what it was; nil if it may not be set.
+  @discardableResult
+  public static func setMemoryScore(_ score: CInt) -> CInt? {
+    let before = clinux_set_oom_score(score)
+    return before < -1000 ? nil : before
+  }
+
+  /// Waits for the end of a child, if it has ended.
+  public static func reap(_ child: CInt) {
+    var status: CInt = 0
+    waitpid(child, &status, WNOHANG)
   }
 }
 

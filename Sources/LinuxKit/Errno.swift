@@ -93,6 +93,8 @@ extension Errno {
   public static var tooManyLinks: Errno { Errno(ELOOP) }
   /// EMSGSIZE.
   public static var messageTooLong: Errno { Errno(EMSGSIZE) }
+  /// EPROTO: what is there is of another kind.
+  public static var protocolMismatch: Errno { Errno(EPROTO) }
   /// EOPNOTSUPP.
   public static var notSupported: Errno { Errno(EOPNOTSUPP) }
 }

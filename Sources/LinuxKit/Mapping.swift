@@ -22,12 +22,11 @@ public struct Mapping: @unchecked Sendable {
   /// Lets nobody write to it any more.
   public func protect() { mprotect(start, byteCount, PROT_READ) }
 
-  /// Maps memory that a process shares with those that it is continued by.
+  /// Maps a file in memory, which a process shares with those that it is continued by.
   ///
   /// It is left out of core files, for what is in them would fill the disk of who has a crash.
   /// Throws ENOMEM, or EFBIG where files may not be so large.
-  public init(sharing byteCount: Int) throws(Errno) {
-    let file = try Descriptor.memory(capacity: byteCount)
+  public init(sharing file: borrowing Descriptor, byteCount: Int) throws(Errno) {
     let protection = PROT_READ | PROT_WRITE
     let start = mmap(nil, byteCount, protection, MAP_SHARED | MAP_NORESERVE, file.rawValue, 0)
     guard let start, start != MAP_FAILED else { throw Errno.last }

@@ -1,4 +1,5 @@
 // What a process has open.
+internal import CLinux
 internal import Glibc
 
 /// The descriptors of this process.
@@ -23,6 +24,9 @@ public enum OpenDescriptors {
     let own = directory.rawValue
     return found.filter { $0 != own }
   }
+
+  /// Has all of them from 3 on closed when another program is executed.
+  public static func closeOnExec() { clinux_keep_on_exec(0) }
 
   /// All bytes of an open file, wherever it stands.
   public static func contents(of descriptor: CInt, atMost limit: Int) throws(Errno) -> [UInt8] {

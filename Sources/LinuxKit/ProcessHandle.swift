@@ -16,6 +16,9 @@ public struct ProcessHandle: ~Copyable, Sendable {
   /// Readable, for poll(2), once the process has ended.
   public var rawValue: CInt { descriptor.rawValue }
 
+  /// The descriptor, which is the caller's from now on.
+  public consuming func release() -> CInt { descriptor.release() }
+
   /// Sends it a signal.
   public borrowing func send(_ signal: Int32) throws(Errno) {
     let raw = descriptor.rawValue

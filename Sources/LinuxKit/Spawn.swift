@@ -84,7 +84,7 @@ public func callersEnvironment() -> [[UInt8]] {
 }
 
 /// Calls `body` with a null-terminated array of C strings.
-private func withCStrings<Result>(
+func withCStrings<Result>(
   _ words: [[UInt8]],
   _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) throws(Errno) -> Result
 ) throws(Errno) -> Result {

@@ -16,6 +16,12 @@ public struct UnixListener: ~Copyable, Sendable {
     owner = geteuid()
   }
 
+  /// Goes on listening by what another program has opened, and this process takes.
+  public init(owning descriptor: CInt) {
+    self.descriptor = Descriptor(owning: descriptor)
+    owner = geteuid()
+  }
+
   /// The next connection of root's or of this process's user; nil if it was someone else's.
   ///
   /// Its reads and writes never wait. Throws EAGAIN if whoever wanted to connect is gone.

@@ -23,6 +23,12 @@ public struct DaemonStatus: Equatable, Sendable {
   public let restarts: Int
   /// For how long nobody served when it did so last, in microseconds.
   public let pauseMicroseconds: Int
+  /// The daemon's release.
+  public let release: [UInt8]
+  /// How often another program has gone on with the view.
+  public let upgrades: Int
+  /// Why the last one that was to could not; nil if it has.
+  public let upgradeError: Errno?
   /// Whether the view was mounted by fusermount3, for an ordinary user.
   public let isUsers: Bool
   /// `intact` or `modified`, as far as anyone has looked; `absent` if the bundle has no seal.
@@ -65,15 +71,15 @@ public struct DaemonStatus: Equatable, Sendable {
   }
 
   /// Asks, and asks again if whoever was about to answer has died over it: another one answers.
-  private static func exchange(
-    _ directory: borrowing Descriptor, _ milliseconds: Int32
+  static func exchange(
+    _ directory: borrowing Descriptor, _ milliseconds: Int32, command: String = "status"
   ) throws(Errno) -> [UInt8] {
     var attempts = 0
     while true {
       do throws(Errno) {
         let connection = try UnixConnection(
           to: ContainerLayout.control, in: directory, milliseconds: milliseconds)
-        return try connection.exchange(line: Array(#"{"command":"status"}"#.utf8))
+        return try connection.exchange(line: Array(#"{"command":"\#(command)"}"#.utf8))
       } catch {
         attempts += 1
         guard attempts < 5, error == .brokenPipe || error == .connectionReset else { throw error }
@@ -103,6 +109,10 @@ public struct DaemonStatus: Equatable, Sendable {
     pauseMicroseconds = number("pause")
     purgedFileCount = number("purgedFiles")
     purgedByteCount = number("purgedBytes")
+    release = fields["release"] ?? []
+    upgrades = number("upgrades")
+    let error = number("upgradeError")
+    upgradeError = error == 0 ? nil : Errno(Int32(clamping: error))
     executesByRules = fields["executable"] == Array("rules".utf8)
     isUsers = fields["transport"] == Array("fusermount".utf8)
     seal = fields["seal"] ?? []

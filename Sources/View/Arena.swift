@@ -30,6 +30,16 @@ struct Arena {
     var pauseMicroseconds: UInt32
     /// Who watches over the process that serves; 0 where nobody does.
     var supervisor: Int32
+    /// When the process died that another one takes over from, by the monotonic clock.
+    var deathMicroseconds: Int64
+    /// Not 0 where the view is gone and nobody is to take over.
+    var hasEnded: Int32
+    /// The program that is to go on with the view, open; -1 for none.
+    var program: CInt
+    /// How often another program has gone on with the view.
+    var upgrades: UInt32
+    /// Why the last program that was to could not: an errno.
+    var upgradeError: Int32
   }
 
   static let layoutVersion: UInt32 = 3
@@ -39,6 +49,33 @@ struct Arena {
   private static let cellCapacity: UInt32 = 1 << 26
   private static let handleCapacity: UInt32 = 1 << 21
 
+  /// What of an arena another program has to have alike to go on with it.
+  static var layout: [Int] {
+    [
+      Int(layoutVersion), RequestJournal.byteCount, AuditRing.byteCount,
+      MemoryLayout<Header>.stride, MemoryLayout<NodeRecord>.stride,
+      MemoryLayout<HandleRecord>.stride, MemoryLayout<NameCells.Cell>.stride,
+      MemoryLayout<AuditBatch.Slot>.stride, MemoryLayout<AccountRecord>.stride,
+      MemoryLayout<Book>.stride, Books.byteCount, Int(Books.accountCapacity), Int(nodeCapacity),
+      Int(cellCapacity),
+      Int(handleCapacity),
+    ]
+  }
+
+  /// How an arena comes to be.
+  enum Origin {
+    /// Empty, for this process alone.
+    case own
+    /// Empty, and outlives this process.
+    case shared
+    /// As another program has left it, in an open file that is taken.
+    case inherited(CInt)
+
+    var isInherited: Bool { if case .inherited = self { true } else { false } }
+  }
+
+  /// The file in memory; -1 if there is none.
+  let file: CInt
   let header: UnsafeMutablePointer<Header>
   let lock: PlainLock
   let journal: RequestJournal
@@ -50,10 +87,11 @@ struct Arena {
   /// The books, which are of `Books.byteCount`.
   let books: UnsafeMutableRawPointer
 
-  /// An empty arena; one that outlives its process if `isShared`.
+  /// An arena.
   ///
-  /// Throws ENOMEM where so much address space can't be had.
-  init(isShared: Bool = false) throws(Errno) {
+  /// Throws ENOMEM where so much address space can't be had, and EPROTO for what another layout has
+  /// left.
+  init(_ origin: Origin = .own) throws(Errno) {
     let nodeStride = MemoryLayout<NodeRecord>.stride
     let handleStride = MemoryLayout<HandleRecord>.stride
     let cellStride = MemoryLayout<NameCells.Cell>.stride
@@ -65,11 +103,15 @@ struct Arena {
     let byteCount =
       Arena.headerByteCount + Arena.journalByteCount + AuditRing.byteCount + Books.byteCount
       + nodeBytes + cellBytes + handleBytes + accountBytes
-    let mapping = isShared ? try Mapping(sharing: byteCount) : try Mapping(reserving: byteCount)
+    let (mapping, file) = try Arena.map(origin, byteCount)
+    self.file = file
     header = mapping.start.bindMemory(to: Header.self, capacity: 1)
-    header.pointee.layoutVersion = Arena.layoutVersion
-    header.pointee.policyFile = -1
-    header.pointee.formerPolicyFile = -1
+    if !origin.isInherited {
+      header.pointee.layoutVersion = Arena.layoutVersion
+      header.pointee.policyFile = -1
+      header.pointee.formerPolicyFile = -1
+      header.pointee.program = -1
+    }
     lock = PlainLock(at: mapping.start + Arena.headerByteCount / 2)
     let records = UnsafeMutableRawPointer(header)
       .advanced(by: MemoryLayout<UInt32>.stride)
@@ -77,25 +119,40 @@ struct Arena {
     var start = mapping.start + Arena.headerByteCount
     journal = RequestJournal(at: start)
     start += Arena.journalByteCount
-    audit = AuditRing(at: start)
+    audit = AuditRing(at: start, isInherited: origin.isInherited)
     start += AuditRing.byteCount
     books = start
     start += Books.byteCount
     nodes = Slab(
       at: start, stride: nodeStride, capacity: Arena.nodeCapacity, chunkCount: records,
-      isShared: isShared)
+      isShared: file >= 0)
     start += nodeBytes
     names = NameCells(
       Slab(
         at: start, stride: cellStride, capacity: Arena.cellCapacity, chunkCount: records + 1,
-        isShared: isShared))
+        isShared: file >= 0))
     start += cellBytes
     handles = Slab(
       at: start, stride: handleStride, capacity: Arena.handleCapacity, chunkCount: records + 2,
-      isShared: isShared)
+      isShared: file >= 0)
     start += handleBytes
     accounts = Slab(
       at: start, stride: accountStride, capacity: Books.accountCapacity, chunkCount: records + 3,
-      isShared: isShared)
+      isShared: file >= 0)
+  }
+
+  private static func map(
+    _ origin: Origin, _ byteCount: Int
+  ) throws(Errno) -> (mapping: Mapping, file: CInt) {
+    switch origin {
+    case .own: return (try Mapping(reserving: byteCount), -1)
+    case .shared:
+      let file = try Descriptor.memory(capacity: byteCount)
+      return (try Mapping(sharing: file, byteCount: byteCount), file.release())
+    case .inherited(let number):
+      let file = Descriptor(owning: number)
+      guard try InodeStatus.of(number).size == byteCount else { throw .protocolMismatch }
+      return (try Mapping(sharing: file, byteCount: byteCount), file.release())
+    }
   }
 }

@@ -85,19 +85,20 @@ public final class AuditRing: @unchecked Sendable {
     }
   }
 
-  /// An empty ring in memory that is zero.
-  init(at start: UnsafeMutableRawPointer) {
+  /// An empty ring in memory that is zero, or what another process has left there.
+  init(at start: UnsafeMutableRawPointer, isInherited: Bool = false) {
     self.start = start
     lock = PlainLock(at: start)
     head = (start + AuditRing.headOffset).bindMemory(to: Head.self, capacity: 1)
+    let first = start + AuditRing.batchesOffset
+    batches = (AuditBatch(at: first), AuditBatch(at: first + AuditBatch.byteCount))
+    if isInherited { return }
     let none = Text(isSecond: false, byteCount: 0)
     head.initialize(
       to: Head(
         total: 0, change: Change(number: 0, offset: 0, value: 0),
         seed: .random(in: .min ... .max), fillsSecond: false, kept: none,
         append: Append(inode: 0, size: 0, byteCount: 0), appended: none))
-    let first = start + AuditRing.batchesOffset
-    batches = (AuditBatch(at: first), AuditBatch(at: first + AuditBatch.byteCount))
   }
 
   private var filled: AuditBatch { head.pointee.fillsSecond ? batches.1 : batches.0 }

@@ -34,11 +34,14 @@ struct Backing: ~Copyable {
   }
 
   /// Opens them below the container's directory, which no app can write.
+  ///
+  /// What is in the orphans' directory is removed, unless `keepsOrphans`: it may still be in use.
   static func open(
-    _ container: borrowing Descriptor, bundleName: [UInt8]
+    _ container: borrowing Descriptor, bundleName: [UInt8], keepsOrphans: Bool
   ) throws(Errno) -> Backing {
     let data = try container.open(ContainerLayout.data, Flags.directory)
     let orphans = try Backing.orphans(in: container)
+    if !keepsOrphans { try sweep(orphans) }
     let bundlePath = try Backing.bundle(bundleName, in: container)
     let dataPath = try data.duplicate().release()
     let orphansPath = try orphans.duplicate().release()
@@ -60,11 +63,9 @@ struct Backing: ~Copyable {
     do throws(Errno) {
       try Names.makeDirectory(ContainerLayout.orphans, in: container.rawValue, mode: 0o700)
     } catch  where error == .exists {
-      // Left by an earlier daemon, with what it could not finish.
+      // Left by an earlier daemon, perhaps with what it could not finish.
     }
-    let orphans = try container.open(ContainerLayout.orphans, Flags.directory)
-    try sweep(orphans)
-    return orphans
+    return try container.open(ContainerLayout.orphans, Flags.directory)
   }
 
   /// Removes what a daemon left that was killed before the last release of an orphan.

@@ -138,8 +138,11 @@ extension NodeTable {
   }
 
   /// Takes a node's name away.
+  ///
+  /// It stays in the zone of that name, which nobody could find out afterwards.
   func detach(_ index: NodeIndex) {
     let node = record(index)
+    if let scratch = try? ThreadScratch.current() { _ = freshZone(index, scratch) }
     if node.pointee.parent != 0 { record(node.pointee.parent).pointee.children -= 1 }
     let name = node.pointee.name
     setPlace(index, parent: 0, name: 0)

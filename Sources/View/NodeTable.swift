@@ -54,12 +54,13 @@ final class NodeTable: @unchecked Sendable {
 
   private static let bucketCapacity: UInt64 = 1 << 24
 
-  /// A table with its permanent nodes, over directories whose descriptors it takes.
+  /// A table with its permanent nodes, over directories whose descriptors it takes; or the one that
+  /// another process has left, which is yet to be recovered.
   ///
   /// `descriptorLimit` is how many descriptors nodes may hold in all, half of the process's.
   init(
     _ arena: Arena, _ policy: PolicyEngine, root: CInt, bundle: CInt?, bundleName: [UInt8],
-    orphans: CInt, descriptorLimit: Int
+    orphans: CInt, descriptorLimit: Int, isInherited: Bool = false
   ) throws(Errno) {
     lock = arena.lock
     header = arena.header
@@ -77,6 +78,7 @@ final class NodeTable: @unchecked Sendable {
     let empty = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
     empty.pointee = 0
     emptyPath = UnsafePointer(empty)
+    if isInherited { return }
     try addPermanent(NodeTable.root, root, parent: 0, name: [], [])
     try addPermanent(
       NodeTable.bundle, bundle ?? -1, parent: NodeTable.root, name: bundleName, .bundle)

@@ -35,6 +35,9 @@ extension ViewFileSystem {
     arena.header.pointee.restarts += 1
   }
 
+  /// The file in memory that the state is in; -1 if the view ends with this process.
+  public var stateFile: CInt { arena.file }
+
   /// Makes what is to be logged whole, where nobody will go on with the rest.
   public func recoverAudit() throws(DamagedState) { try audit.recover() }
 
@@ -53,6 +56,7 @@ extension ViewFileSystem {
     journal.forEachLeft { kept.insert($0.descriptor) }
     kept.insert(arena.header.pointee.policyFile)
     kept.insert(arena.header.pointee.formerPolicyFile)
+    kept.insert(arena.header.pointee.program)
     for descriptor in try OpenDescriptors.all() where !kept.contains(descriptor) {
       _ = Descriptor(owning: descriptor)
     }
@@ -138,6 +142,10 @@ extension ViewFileSystem {
     public var restarts: UInt32
     /// How long nobody served the last time, in microseconds.
     public var pauseMicroseconds: UInt32
+    /// How often another program has gone on with it.
+    public var upgrades: UInt32
+    /// Why the last program that was to could not: an errno, or 0.
+    public var upgradeError: Int32
   }
 
   /// How it has been watched over.
@@ -145,14 +153,47 @@ extension ViewFileSystem {
     let header = arena.header.pointee
     return Supervision(
       supervisor: header.supervisor, restarts: header.restarts,
-      pauseMicroseconds: header.pauseMicroseconds)
+      pauseMicroseconds: header.pauseMicroseconds, upgrades: header.upgrades,
+      upgradeError: header.upgradeError)
   }
 
   /// From now on a process watches over those that serve.
   public func setSupervisor(_ process: Int32) { arena.header.pointee.supervisor = process }
 
-  /// Notes how long nobody has served.
-  public func notePause(microseconds: Int64) {
-    arena.header.pointee.pauseMicroseconds = UInt32(clamping: microseconds)
+  /// When the process died that another one takes over from, by the monotonic clock.
+  public var deathMicroseconds: Int64 {
+    get { arena.header.pointee.deathMicroseconds }
+    set { arena.header.pointee.deathMicroseconds = newValue }
+  }
+
+  /// Notes that nobody has served from the last death until now.
+  public func notePause(until now: Int64) {
+    arena.header.pointee.pauseMicroseconds = UInt32(clamping: now - deathMicroseconds)
+  }
+
+  /// What a guardian stands on: whether the view has ended, and where the time of a death goes.
+  public var guarded: (ended: UnsafePointer<Int32>, death: UnsafeMutablePointer<Int64>) {
+    let start = UnsafeMutableRawPointer(arena.header)
+    let ended = start + (MemoryLayout<Arena.Header>.offset(of: \.hasEnded) ?? 0)
+    let death = start + (MemoryLayout<Arena.Header>.offset(of: \.deathMicroseconds) ?? 0)
+    return (
+      UnsafePointer(ended.assumingMemoryBound(to: Int32.self)),
+      death.assumingMemoryBound(to: Int64.self)
+    )
+  }
+
+  /// The view is gone: nobody is to take over.
+  public func noteEnd() { arena.header.pointee.hasEnded = 1 }
+
+  /// The program that is to go on with the view, open; -1 for none.
+  public var nextProgram: CInt {
+    get { arena.header.pointee.program }
+    set { arena.header.pointee.program = newValue }
+  }
+
+  /// Notes whether another program has gone on with the view; nil if it has.
+  public func noteUpgrade(_ error: Errno?) {
+    arena.header.pointee.upgradeError = error?.code ?? 0
+    if error == nil { arena.header.pointee.upgrades += 1 }
   }
 }

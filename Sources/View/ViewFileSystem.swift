@@ -43,17 +43,32 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   /// How long the kernel may keep what it was told: nobody else writes to the backing.
   let lifetimeSeconds: Double = 86_400
 
+  /// Where a view's state comes from.
+  public enum Origin: Sendable {
+    /// It is new, and ends with this process.
+    case own
+    /// It is new, and other processes may have to go on with it.
+    case shared
+    /// Another program has left it in an open file, which is taken; it is yet to be taken over.
+    case inherited(CInt)
+    /// There is none: another program's view is only looked at.
+    case rehearsed
+  }
+
+  /// What of a view's state another program has to have alike to go on with it.
+  public static var layout: [Int] { Arena.layout }
+
   /// A view of the container in `directory`.
   ///
-  /// `descriptorLimit` is how many descriptors the nodes may hold; `isSupervised`, whether other
-  /// processes may have to go on with it. Throws what opening the
-  /// container's directories throws, or ENOMEM.
+  /// `descriptorLimit` is how many descriptors the nodes may hold. Throws what opening the
+  /// container's directories throws, EPROTO for a state of another layout, or ENOMEM.
   public init(
     _ configuration: ViewConfiguration, _ policy: PolicyEngine, container: borrowing Descriptor,
-    caller: Caller, descriptorLimit: Int, isSupervised: Bool = false
+    caller: Caller, descriptorLimit: Int, _ origin: Origin = .own
   ) throws(Errno) {
-    let backing = try Backing.open(container, bundleName: configuration.bundleName)
-    let arena = try Arena(isShared: isSupervised)
+    let backing = try Backing.open(
+      container, bundleName: configuration.bundleName, keepsOrphans: origin.isOfAnother)
+    let arena = try Arena(origin.ofArena)
     self.arena = arena
     sealedBundle =
       configuration.bundleName.isEmpty
@@ -70,8 +85,8 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     nodes = try NodeTable(
       arena, policy, root: backing.dataPath, bundle: backing.bundlePath,
       bundleName: configuration.bundleName, orphans: backing.orphansPath,
-      descriptorLimit: descriptorLimit)
-    if sealedBundle != nil { nodes.sealBundle() }
+      descriptorLimit: descriptorLimit, isInherited: origin.ofArena.isInherited)
+    if sealedBundle != nil, !origin.ofArena.isInherited { nodes.sealBundle() }
     handles = HandleTable(arena)
     audit = arena.audit
     forgetsAccess = (try? backing.data.space().forgetsAccess) ?? false
@@ -330,6 +345,24 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     _ reply: consuming Reply
   ) {
     synchronizeFolder(request, node, handle, dataOnly, reply)
+  }
+}
+
+extension ViewFileSystem.Origin {
+  /// Whether another process has a part in what is in the store.
+  fileprivate var isOfAnother: Bool {
+    switch self {
+    case .own, .shared: false
+    case .inherited, .rehearsed: true
+    }
+  }
+
+  fileprivate var ofArena: Arena.Origin {
+    switch self {
+    case .own, .rehearsed: .own
+    case .shared: .shared
+    case .inherited(let file): .inherited(file)
+    }
   }
 }
 

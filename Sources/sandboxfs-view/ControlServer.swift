@@ -27,23 +27,44 @@ final class ControlServer: Sendable {
   private let clientCount = Atomic<Int>(0)
   /// Rung when a client's thread ends.
   private let departure = Doorbell()
+  /// What watches over this process; nil if nothing does.
+  private let supervision = Mutex<Supervision?>(nil)
+  private let startup: Startup
 
   init(
-    _ container: borrowing Descriptor, _ configuration: ViewConfiguration,
-    _ live: LivePolicy, _ systemLog: SystemLog, _ audit: AuditWriter,
-    termination: consuming Descriptor
+    _ startup: Startup, _ configuration: ViewConfiguration, _ live: LivePolicy,
+    _ systemLog: SystemLog, _ audit: AuditWriter, termination: consuming Descriptor
   ) throws(StartError) {
-    do throws(Errno) {
-      listener = try UnixListener(ContainerLayout.control, in: container)
-      device = try MountedDevice(at: configuration.target)
-    } catch {
-      throw StartError("cannot open the control socket", error)
+    if let handover = startup.handover {
+      listener = UnixListener(owning: handover.control)
+      device = MountedDevice(number: handover.mounted)
+    } else {
+      do throws(Errno) {
+        listener = try UnixListener(ContainerLayout.control, in: startup.container)
+        device = try MountedDevice(at: configuration.target)
+      } catch {
+        throw StartError("cannot open the control socket", error)
+      }
     }
+    self.startup = startup
     self.termination = termination
     self.configuration = configuration
     self.live = live
     self.systemLog = systemLog
     self.audit = audit
+  }
+
+  /// The socket.
+  var descriptor: CInt { listener.descriptor.rawValue }
+
+  /// The superblock that the view is.
+  var mounted: DeviceNumber { device.number }
+
+  /// From now on another process watches over this one, and is watched in turn.
+  func supervise(
+    _ handover: Handover, _ fileSystem: ViewFileSystem, _ ringer: ProcessWatch.Ringer
+  ) {
+    supervision.withLock { $0 = Supervision(handover, fileSystem, ringer, configuration) }
   }
 
   /// Serves on threads of its own for as long as the process lives.
@@ -52,9 +73,12 @@ final class ControlServer: Sendable {
   }
 
   private func run() {
+    supervision.withLock { $0?.begin() }
     while true {
-      let ready = try? DaemonProcess.waitForEither(listener.descriptor, termination)
+      let watched = supervision.withLock { $0?.handle ?? -1 }
+      let ready = try? DaemonProcess.waitForAny(listener.descriptor, termination, watched)
       guard let ready else { return }
+      if ready.third { supervision.withLock { $0?.replaceSupervisor() } }
       if ready.second { return unmount() }
       if ready.first { acceptOne() }
     }
@@ -123,9 +147,10 @@ final class ControlServer: Sendable {
     if command == Array("purged".utf8) { return notePurge(request) }
     if command == Array("policy".utf8) { return live.answer(to: request, connection) }
     if command == Array("quota".utf8) { return live.answerAboutLimits(request) }
+    if command == Array("upgrade".utf8) { return upgrade() }
     return ControlAnswer.refusal(
-      "unknown command: this daemon knows \"status\", \"policy\", \"learn\", \"quota\" and "
-        + "\"purged\"")
+      "unknown command: this daemon knows \"status\", \"policy\", \"learn\", \"quota\", "
+        + "\"purged\" and \"upgrade\"")
   }
 
   /// What was removed beside the app goes into its log, and is counted.
@@ -142,10 +167,28 @@ final class ControlServer: Sendable {
     return ControlAnswer.done
   }
 
+  private func upgrade() -> [UInt8] {
+    supervision.withLock { supervision in
+      guard let supervision else {
+        return ControlAnswer.refusal("nobody watches over the daemon, which could go on with it")
+      }
+      do throws(StartError) {
+        let release = try supervision.upgrade(startup.container)
+        var object = FlatObjectWriter()
+        object.add("status", "ok".utf8)
+        object.add("release", release.utf8)
+        return object.line + [UInt8(ascii: "\n")]
+      } catch {
+        return ControlAnswer.refusal(error.line)
+      }
+    }
+  }
+
   private func status() -> [UInt8] {
     var object = FlatObjectWriter()
     object.add("status", "ok".utf8)
     object.add("identifier", configuration.identifier)
+    object.add("release", Release.number.utf8)
     let supervision = live.supervision
     let worker = Int(DaemonProcess.number)
     object.add("pid", supervision.supervisor == 0 ? worker : Int(supervision.supervisor))
@@ -153,6 +196,8 @@ final class ControlServer: Sendable {
     object.add("supervisor", Int(supervision.supervisor))
     object.add("restarts", Int(supervision.restarts))
     object.add("pause", Int(supervision.pauseMicroseconds))
+    object.add("upgrades", Int(supervision.upgrades))
+    object.add("upgradeError", Int(supervision.upgradeError))
     object.add("device", device.number.description.utf8)
     object.add("target", configuration.target)
     object.add("transport", configuration.transport == .kernel ? "kernel".utf8 : "fusermount".utf8)

@@ -21,21 +21,24 @@ final class Daemon {
   private let pressure: PressureWatch?
   private let caller: Caller
   private let isSupervised: Bool
+  private let handover: Handover
 
-  /// Mounts the view and answers INIT, on a process of one thread.
+  /// Mounts the view and answers INIT, or goes on with one; on a process of one thread.
   init(_ startup: Startup) throws(StartError) {
-    let configuration = try startup.readConfiguration()
-    lock = try Daemon.lock(startup.container)
+    let (configuration, file) = try startup.readConfiguration()
+    lock = try Daemon.lock(startup)
     let policy = try Daemon.policy(configuration)
     // What a crash has kept from being removed at exit.
     Daemon.emptyAtExit(startup.container, policy)
     let termination = try Daemon.blockSignals()
     let log = try Daemon.log(startup.container)
     caller = Caller(isPrivileged: configuration.transport == .kernel)
-    let fileSystem = try Daemon.open(startup.container, configuration, policy, caller)
-    let closedCount = try Daemon.count(fileSystem, configuration.limits)
+    let fileSystem = try Daemon.open(startup, configuration, policy, caller)
+    // Who goes on with a view goes on with its books.
+    let closedCount =
+      startup.handover == nil ? try Daemon.count(fileSystem, configuration.limits) : 0
     DaemonProcess.leaveSession()
-    session = try Daemon.mount(fileSystem, configuration)
+    session = try Daemon.session(startup, fileSystem, configuration)
     self.fileSystem = fileSystem
     notifier = Notifier(session)
     let systemLog = try Daemon.systemLog()
@@ -44,10 +47,14 @@ final class Daemon {
       fileSystem.audit, log, systemLog, configuration.identifier)
     audit = writer
     control = try ControlServer(
-      startup.container, configuration, self.policy, systemLog, writer, termination: termination)
+      startup, configuration, self.policy, systemLog, writer, termination: termination)
     pressure = configuration.pressure.map { PressureWatch(fileSystem, $0, writer) }
     self.startup = startup
     isSupervised = configuration.isSupervised
+    handover = Handover(
+      lock: lock.rawValue, control: control.descriptor, device: session.descriptor,
+      state: fileSystem.stateFile, configuration: file, mounted: control.mounted,
+      agreement: InitAgreement(fileSystem.journal))
     if closedCount > 0 {
       audit.note("\(closedCount) directories are closed to their owner, and not counted")
     }
@@ -65,26 +72,37 @@ final class Daemon {
       serve()
       return emptyAtExit()
     }
-    let supervisor: Supervisor
-    let worker: WatchedProcess
-    do throws(Errno) {
-      supervisor = try Supervisor(fileSystem, session, passing: [Startup.readiness]) { [self] in
-        policy.restore()
-        serve()
-        DaemonProcess.exit(0)
-      }
-      worker = try supervisor.start()
-    } catch {
-      throw StartError("cannot start the process that serves", error)
-    }
-    startup.answer("ready")
-    DaemonProcess.leaveStartBehind()
-    guard case .failed(let reason) = supervisor.watch(worker, terminate: control.unmount) else {
+    guard case .failed(let reason) = try supervise() else {
       // The rules may have been changed by who has served.
       policy.restore()
       return emptyAtExit()
     }
     giveUp(reason)
+  }
+
+  /// Has other processes serve, for as long as the view lives.
+  private func supervise() throws(StartError) -> Supervisor.End {
+    let supervisor: Supervisor
+    var worker: WatchedProcess?
+    do throws(Errno) {
+      supervisor = try Supervisor(fileSystem, session, handover, startup) { [self] ringer in
+        policy.restore()
+        control.supervise(handover, fileSystem, ringer)
+        serve()
+        fileSystem.noteEnd()
+        DaemonProcess.exit(0)
+      }
+      if startup.handover == nil { worker = try supervisor.start() }
+    } catch {
+      throw StartError("cannot start the process that serves", error)
+    }
+    if let worker {
+      startup.answer("ready")
+      DaemonProcess.leaveStartBehind()
+      return supervisor.watch(worker, terminate: control.unmount)
+    }
+    fileSystem.noteUpgrade(nil)
+    return supervisor.goOn(terminate: control.unmount)
   }
 
   /// Ends the view, since nobody can serve it: whoever waits for it is told so, and why is said.
@@ -178,16 +196,18 @@ final class Daemon {
   }
 
   private static func open(
-    _ container: borrowing Descriptor, _ configuration: ViewConfiguration,
-    _ policy: PolicyEngine, _ caller: Caller
+    _ startup: Startup, _ configuration: ViewConfiguration, _ policy: PolicyEngine,
+    _ caller: Caller
   ) throws(StartError) -> ViewFileSystem {
+    let origin: ViewFileSystem.Origin =
+      startup.handover.map { .inherited($0.state) } ?? (configuration.isSupervised ? .shared : .own)
     do throws(Errno) {
       let limit = try DaemonProcess.raiseOpenFileLimit()
       if caller.isPrivileged { try Caller.prepareProcess() }
       return try ViewFileSystem(
-        configuration, policy, container: container, caller: caller,
+        configuration, policy, container: startup.container, caller: caller,
         // The other half is for open files, the kernel's device, the listings under way.
-        descriptorLimit: max(16, limit / 2), isSupervised: configuration.isSupervised)
+        descriptorLimit: max(16, limit / 2), origin)
     } catch {
       throw StartError("cannot open the container", error)
     }
@@ -204,9 +224,11 @@ final class Daemon {
     }
   }
 
-  private static func lock(_ container: borrowing Descriptor) throws(StartError) -> Descriptor {
+  private static func lock(_ startup: Startup) throws(StartError) -> Descriptor {
+    if let handover = startup.handover { return Descriptor(owning: handover.lock) }
     do throws(Errno) {
-      let lock = try container.openForOwner(ContainerLayout.lock, Flags.lockFile, mode: 0o600)
+      let lock = try startup.container.openForOwner(
+        ContainerLayout.lock, Flags.lockFile, mode: 0o600)
       try lock.lockWithoutWaiting()
       return lock
     } catch {
@@ -215,7 +237,7 @@ final class Daemon {
     }
   }
 
-  private static func policy(
+  static func policy(
     _ configuration: ViewConfiguration
   ) throws(StartError) -> PolicyEngine {
     do throws(ProfileErrors) {
@@ -228,32 +250,54 @@ final class Daemon {
     }
   }
 
-  private static func mount(
+  /// A session that is mounted nowhere.
+  static func session(
     _ fileSystem: ViewFileSystem, _ configuration: ViewConfiguration
+  ) throws(Errno) -> Session {
+    switch configuration.transport {
+    case .kernel:
+      try Session(
+        fileSystem, options: "", journal: fileSystem.journal,
+        passthrough: fileSystem.isOnOverlay ? .overOverlay : .direct)
+    case .fusermount:
+      try Session(
+        fileSystem, options: MountOptions.helper(configuration), journal: fileSystem.journal)
+    }
+  }
+
+  /// The session of the view, mounted if it is not yet.
+  private static func session(
+    _ startup: Startup, _ fileSystem: ViewFileSystem, _ configuration: ViewConfiguration
   ) throws(StartError) -> Session {
     do throws(Errno) {
-      let session: Session
-      switch configuration.transport {
-      case .kernel:
-        session = try Session(
-          fileSystem, options: "", journal: fileSystem.journal,
-          passthrough: fileSystem.isOnOverlay ? .overOverlay : .direct)
-        let device = try KernelMount.mount(
-          source: configuration.source, target: configuration.target,
-          flags: configuration.mountFlags)
-        // libfuse keeps the number, and the kernel the connection while it is open.
-        try session.adopt(device.release())
-      case .fusermount:
-        session = try Session(
-          fileSystem, options: MountOptions.helper(configuration), journal: fileSystem.journal)
-        try session.mountByHelper(at: configuration.target.map { CChar(bitPattern: $0) } + [0])
+      let session = try session(fileSystem, configuration)
+      if let handover = startup.handover {
+        try session.adopt(handover.device)
+        try session.repeatInit()
+      } else {
+        try mount(session, configuration)
+        try session.answerInit()
       }
-      try session.answerInit()
       fileSystem.backingFiles = session.backingFiles
       fileSystem.kernelNodes = session.kernelNodes
       return session
     } catch {
       throw StartError("cannot mount the view", error)
+    }
+  }
+
+  private static func mount(
+    _ session: Session, _ configuration: ViewConfiguration
+  ) throws(Errno) {
+    switch configuration.transport {
+    case .kernel:
+      let device = try KernelMount.mount(
+        source: configuration.source, target: configuration.target,
+        flags: configuration.mountFlags)
+      // libfuse keeps the number, and the kernel the connection while it is open.
+      try session.adopt(device.release())
+    case .fusermount:
+      try session.mountByHelper(at: configuration.target.map { CChar(bitPattern: $0) } + [0])
     }
   }
 }

@@ -12,7 +12,14 @@ enum Main {
         "sandboxfs-view: is started by mount(8), 'sandboxfs mount' or 'sandboxfs run', not by hand")
       DaemonProcess.exit(2)
     }
-    let startup = Startup()
+    if Upgrade.isAsked { Upgrade.rehearseAndAnswer() }
+    let startup: Startup
+    do throws(StartError) {
+      startup = try Startup()
+    } catch {
+      DaemonProcess.complain("sandboxfs-view: cannot go on with the view: \(error.line)")
+      DaemonProcess.exit(1)
+    }
     do throws(StartError) {
       let daemon = try Daemon(startup)
       try daemon.run()

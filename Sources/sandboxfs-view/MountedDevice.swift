@@ -6,6 +6,9 @@ import LinuxKit
 struct MountedDevice: Sendable {
   let number: DeviceNumber
 
+  /// The one of a number.
+  init(number: DeviceNumber) { self.number = number }
+
   /// What is mounted at `target` now.
   ///
   /// Throws ENOENT if nothing of ours is.

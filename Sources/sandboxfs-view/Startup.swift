@@ -1,4 +1,5 @@
-// What the daemon is given at its start, and the one line that it answers.
+// What the daemon is given at its start, by whoever mounts or by the program that it goes on for,
+// and the one line that it answers.
 import Containers
 import LinuxKit
 
@@ -13,26 +14,52 @@ struct StartError: Error {
 }
 
 /// The three descriptors of the daemon's start.
-final class Startup {
-  private static let container: CInt = 3
+final class Startup: Sendable {
+  static let container: CInt = 3
   private static let configuration: CInt = 4
   static let readiness: CInt = 5
   private static let messageLimit = 64 << 20
 
   /// The container's directory.
   let container = Descriptor(owning: Startup.container)
+  /// What another program has left; nil for a view that begins.
+  let handover: Handover?
+  /// What was open at the start of a program that goes on.
+  let inherited: [CInt]
 
   /// Whether someone who knows the protocol has started us.
   static var descriptorsAreOpen: Bool {
-    [container, configuration, readiness].allSatisfy { (try? InodeStatus.of($0)) != nil }
+    let expected =
+      Handover.number == nil ? [container, configuration, readiness] : [container]
+    return expected.allSatisfy { (try? InodeStatus.of($0)) != nil }
   }
 
-  /// Reads the configuration to its end.
-  func readConfiguration() throws(StartError) -> ViewConfiguration {
-    let pipe = Descriptor(owning: Startup.configuration)
+  /// Throws where what was handed over is nothing that this program can go on with.
+  init() throws(StartError) {
+    guard let number = Handover.number else {
+      (handover, inherited) = (nil, [])
+      return
+    }
+    // It was executed by a number.
+    WatchedProcess.setName("sandboxfs-view")
+    OpenDescriptors.closeOnExec()
+    handover = try Handover.reading(number)
+    inherited = (try? OpenDescriptors.all()) ?? []
+  }
+
+  /// Reads the configuration to its end, and keeps it open for whoever goes on.
+  func readConfiguration() throws(StartError) -> (view: ViewConfiguration, file: CInt) {
     let message: [UInt8]
+    let file: CInt
     do throws(Errno) {
-      message = try pipe.readToEnd(atMost: Startup.messageLimit)
+      if let handover {
+        file = handover.configuration
+        message = try OpenDescriptors.contents(of: file, atMost: Startup.messageLimit)
+      } else {
+        let pipe = Descriptor(owning: Startup.configuration)
+        message = try pipe.readToEnd(atMost: Startup.messageLimit)
+        file = try Descriptor.memory(holding: message).release()
+      }
     } catch {
       throw StartError("cannot read the view's configuration", error)
     }
@@ -41,13 +68,14 @@ final class Startup {
         "the view's configuration is of another version of sandboxfs: install all of its programs"
           + " from one release")
     }
-    return configuration
+    return (configuration, file)
   }
 
   /// Says one line and closes the pipe.
   ///
   /// Nobody may be there any more to read it.
   func answer(_ line: String) {
+    if handover != nil { return DaemonProcess.complain("sandboxfs-view: \(line)") }
     let pipe = Descriptor(owning: Startup.readiness)
     try? pipe.writeAll(Array(line.utf8) + [UInt8(ascii: "\n")])
   }

@@ -16,24 +16,35 @@ final class Supervisor {
 
   private let fileSystem: ViewFileSystem
   private let session: Session
+  private let handover: Handover
+  private let signals: ProcessWatch
   /// What a process that takes over never closes.
   private let ownDescriptors: [CInt]
-  private let serve: () -> Never
+  private let serve: (ProcessWatch.Ringer) -> Never
+  /// By how much the kernel would rather end those that serve than others; nil for as it is.
+  private let memoryScore: CInt?
   private var failures = 0
   /// How often the view had been taken over at the last death.
   private var takeovers = UInt64.max
 
   /// A supervisor for a view that is mounted and has answered INIT.
   ///
-  /// `serve` serves until the view is gone, and ends the process. Descriptors that are open and not
-  /// in `passing` stay open for the view's life.
+  /// `serve` serves until the view is gone, and ends the process; it gets what wakes this one.
+  /// What is open now stays open for the view's life, but for what belongs to `startup` alone.
   init(
-    _ fileSystem: ViewFileSystem, _ session: Session, passing: [CInt], serve: @escaping () -> Never
+    _ fileSystem: ViewFileSystem, _ session: Session, _ handover: Handover, _ startup: Startup,
+    serve: @escaping (ProcessWatch.Ringer) -> Never
   ) throws(Errno) {
     self.fileSystem = fileSystem
     self.session = session
+    self.handover = handover
     self.serve = serve
-    ownDescriptors = try OpenDescriptors.all().filter { !passing.contains($0) }
+    signals = try ProcessWatch()
+    // Whoever ends this one ends a view, at a death or at once.
+    memoryScore = DaemonProcess.setMemoryScore(-1000)
+    let passing = [Startup.readiness] + startup.inherited
+    let kept = try OpenDescriptors.all().filter { !passing.contains($0) }
+    ownDescriptors = kept + handover.descriptors
     fileSystem.setSupervisor(DaemonProcess.number)
   }
 
@@ -49,19 +60,29 @@ final class Supervisor {
   func start() throws(Errno) -> WatchedProcess {
     try WatchedProcess { [self] in
       begin()
-      serve()
+      serve(signals.ringer)
     }
+  }
+
+  /// Goes on where another program has left a view, and watches until it ends.
+  func goOn(terminate: () -> Void) -> End {
+    guard let worker = replace() else { return .failed("no process can be started") }
+    return watch(worker, terminate: terminate)
   }
 
   /// Watches until the view ends; `terminate` is called when this process is asked to end.
   func watch(_ first: WatchedProcess, terminate: () -> Void) -> End {
     var worker = first
     while true {
-      let isCrash: Bool
-      switch worker.wait(milliseconds: -1) {
+      var isCrash: Bool?
+      switch worker.wait(signals) {
       case .nothing: continue
       case .asked:
         terminate()
+        continue
+      case .rung:
+        guard fileSystem.nextProgram >= 0 else { continue }
+        worker.kill()
         continue
       case .exited(0): return .unmounted
       case .exited(WorkerStatus.damaged):
@@ -70,12 +91,27 @@ final class Supervisor {
         return .failed("the connection to the kernel has failed (status \(status))")
       case .killed(let signal): isCrash = signal != 9
       }
-      guard count(isCrash: isCrash) else {
+      fileSystem.deathMicroseconds = monotonicMicroseconds()
+      if fileSystem.nextProgram >= 0 {
+        upgrade()
+      } else if let isCrash, !count(isCrash: isCrash) {
         return .failed("\(failures) processes in a row have died without an answer to any request")
       }
       guard let next = replace() else { return .failed("no process can be started any more") }
       worker = next
     }
+  }
+
+  /// Becomes the program that is to go on; returns if that fails.
+  private func upgrade() {
+    let program = fileSystem.nextProgram
+    fileSystem.nextProgram = -1
+    if let memoryScore { DaemonProcess.setMemoryScore(memoryScore) }
+    let arguments = CommandLine.arguments.map { Array($0.utf8) }
+    let error = handover.become("/proc/self/fd/\(program)", arguments: arguments)
+    DaemonProcess.setMemoryScore(-1000)
+    _ = Descriptor(owning: program)
+    fileSystem.noteUpgrade(error)
   }
 
   /// Counts a death; false if there were too many.
@@ -90,15 +126,14 @@ final class Supervisor {
   }
 
   private func replace() -> WatchedProcess? {
-    let since = monotonicMicroseconds()
     for _ in 0..<100 {
       let next = try? WatchedProcess { [self] in
         begin()
         #if DEBUG
           if FaultInjection.takeoverCrashes { FaultInjection.crash() }
         #endif
-        takeOver(since: since)
-        serve()
+        takeOver()
+        serve(signals.ringer)
       }
       if let next { return next }
       // Too many processes, or too little memory: it may pass.
@@ -109,17 +144,18 @@ final class Supervisor {
 
   private func begin() {
     WatchedProcess.setName("sandboxfs-work")
+    if let memoryScore { DaemonProcess.setMemoryScore(memoryScore) }
     session.noteCrashes()
   }
 
-  private func takeOver(since death: Int64) {
+  private func takeOver() {
     do throws(DamagedState) {
       try fileSystem.takeOver(keeping: ownDescriptors, session)
     } catch {
       DaemonProcess.complain("sandboxfs-view: cannot go on: \(error.description)")
       DaemonProcess.exit(WorkerStatus.damaged)
     }
-    fileSystem.notePause(microseconds: monotonicMicroseconds() - death)
+    fileSystem.notePause(until: monotonicMicroseconds())
   }
 }
 

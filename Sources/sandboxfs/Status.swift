@@ -78,7 +78,9 @@ private func object(_ view: ViewReport) -> JSON {
       "supervisor",
       number(view.status.flatMap { $0.isSupervised ? $0.pid : nil })
     ),
+    ("version", .text(view.status?.release.printable)),
     ("restarts", number(view.status?.restarts)),
+    ("upgrades", number(view.status?.upgrades)),
     ("lastPauseMicroseconds", number(view.status?.pauseMicroseconds)),
     ("purgedFiles", number(view.status?.purgedFileCount)),
     ("purgedBytes", number(view.status?.purgedByteCount)),

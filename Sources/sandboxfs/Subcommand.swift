@@ -25,6 +25,7 @@ let subcommands: [Subcommand] = [
   mountSubcommand,
   unmountSubcommand,
   statusSubcommand,
+  upgradeSubcommand,
   runSubcommand,
   execSubcommand,
   psSubcommand,

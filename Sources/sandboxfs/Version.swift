@@ -1,12 +1,13 @@
 // `sandboxfs version`.
 
 internal import Arguments
+internal import Containers
 
 /// What `sandboxfs version` and `--version` print.
 let versionLine = "\(programVersion)\n"
 
 /// The program with its version.
-let programVersion = "sandboxfs 0.1.0"
+let programVersion = "sandboxfs \(Release.number)"
 
 let versionSubcommand = Subcommand(
   command: Command(

@@ -32,12 +32,7 @@ private func end(of view: TestView) throws -> Int32? {
     try withGround(.memory) { directory in
       let view = try TestView(
         in: directory, TestView.Settings(faults: ["SANDBOXFS_FAULT_NAMES": "1"]))
-      let program = try compile("survivor")
-      let app = try ChildProcess.spawn(
-        ChildProcess.Start(
-          path: Array(program.utf8),
-          arguments: [program, view.path + "/Documents", "1500", "2"].map { Array($0.utf8) }),
-        descriptors: [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO])
+      let app = try startSurvivor(in: view.path + "/Documents", milliseconds: 1500)
       for _ in 0..<3 {
         #expect(mkdir(view.path + "/tmp/fault-crash", 0o700) == -1 && errno == EIO)
       }

@@ -48,15 +48,15 @@ private func kill(_ count: Int, serving view: TestView, signal: Int32, every mic
     arguments: [
       Death(everyMicroseconds: 20_000),
       Death(everyMicroseconds: 3_000, ground: .disk),
+      Death(everyMicroseconds: 20_000, ground: .user),
       Death(signal: SIGSEGV, everyMicroseconds: 20_000),
       Death(everyMicroseconds: 20_000, descriptorLimit: 128),
-    ])
+    ].filter { $0.ground != .user || Ground.possible.contains(.user) })
   func killed(_ death: Death) throws {
-    try withGround(death.ground) { directory in
-      let view = try TestView(
-        in: directory, TestView.Settings(descriptorLimit: death.descriptorLimit))
-      let app = try start(
-        "survivor", [view.path + "/Documents", "\(killCount * 60)", "2"])
+    let settings = TestView.Settings(descriptorLimit: death.descriptorLimit)
+    try withSurvivingView(on: death.ground, settings) { view in
+      let app = try startSurvivor(
+        in: view.path + "/Documents", on: death.ground, milliseconds: killCount * 60)
       let killed = kill(
         killCount, serving: view, signal: death.signal, every: death.everyMicroseconds)
       #expect(try app.wait() == 0)
@@ -78,7 +78,7 @@ private func kill(_ count: Int, serving view: TestView, signal: Int32, every mic
   func faults(_ faults: Faults) throws {
     try withGround(faults.ground) { directory in
       let view = try TestView(in: directory, TestView.Settings(faultOneIn: faults.oneIn))
-      let app = try start("survivor", [view.path + "/Documents", "\(killCount * 100)", "2"])
+      let app = try startSurvivor(in: view.path + "/Documents", milliseconds: killCount * 100)
       #expect(try app.wait() == 0)
       #expect(view.restarts() >= killCount)
       try expectNothingLeft(in: view)
@@ -96,8 +96,9 @@ private func kill(_ count: Int, serving view: TestView, signal: Int32, every mic
         TestView.Settings(
           profile: "/ read write exec backup\n/Documents/closed -write\n", faultOneIn: oneIn))
       let said = directory + "/said"
-      let app = try start(
-        "survivor", [view.path + "/Documents/closed", "\(killCount * 40)", "0"], output: said)
+      let app = try startSurvivor(
+        in: view.path + "/Documents/closed", milliseconds: killCount * 40, threads: 0,
+        output: said)
       if oneIn == nil {
         #expect(kill(killCount, serving: view, signal: SIGKILL, every: 20_000) == killCount)
       }
@@ -128,23 +129,7 @@ private func kill(_ count: Int, serving view: TestView, signal: Int32, every mic
     return count
   }
 
-  /// Starts a program of Tests/Programs.
-  ///
-  /// What it says goes to the file `output`, or is the test's own.
-  private func start(
-    _ name: String, _ words: [String], output: String? = nil
-  ) throws -> ChildProcess {
-    let program = try compile(name)
-    var said: Descriptor?
-    if let output { said = try Descriptor.open(output, O_WRONLY | O_CREAT, mode: 0o600) }
-    return try ChildProcess.spawn(
-      ChildProcess.Start(
-        path: Array(program.utf8), arguments: ([program] + words).map { Array($0.utf8) }),
-      descriptors: [STDIN_FILENO, said?.rawValue ?? STDOUT_FILENO, STDERR_FILENO])
-  }
-
   private func expectNothingLeft(in view: TestView) throws {
-    #expect(try contents(view.path + "/Documents").isEmpty)
     #expect(try contents(view.container + "/data/Documents").isEmpty)
     #expect(try view.unmount() == 0)
     #expect(try contents(view.container + "/orphans").isEmpty)

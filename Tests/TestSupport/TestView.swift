@@ -26,12 +26,14 @@ public final class TestView {
     public var limits = ContainerLimits()
     /// What the view does without.
     public var without: ViewConfiguration.Features = []
+    /// The daemon's program; nil for the one that was built.
+    public var program: String?
 
     /// What a plain test needs: root's daemon, with all that is not structural allowed.
     public init(
       profile: String = "/ read write exec backup\n", owner: uid_t = 0,
       descriptorLimit: Int? = nil, wrapper: [String] = [], faultOneIn: Int? = nil,
-      faults: [String: String] = [:]
+      faults: [String: String] = [:], program: String? = nil
     ) {
       self.profile = profile
       self.owner = owner
@@ -39,6 +41,7 @@ public final class TestView {
       self.wrapper = wrapper
       self.faultOneIn = faultOneIn
       self.faults = faults
+      self.program = program
     }
   }
 
@@ -96,7 +99,8 @@ public final class TestView {
     let message = try Descriptor.memory(holding: configuration.encoded())
     let nothing = try Descriptor.null()
     var answer = try Pipe()
-    let words = wrapper(settings) + [BuiltPrograms.path("sandboxfs-view"), identifier]
+    let words =
+      wrapper(settings) + [settings.program ?? BuiltPrograms.path("sandboxfs-view"), identifier]
     let program = words[0].contains("/") ? words[0] : "/usr/bin/" + words[0]
     let daemon = try ChildProcess.spawn(
       ChildProcess.Start(
@@ -166,9 +170,17 @@ public final class TestView {
   }
 
   /// What the daemon says about itself, as one line; empty if it does not answer.
-  public func status() -> [UInt8] {
+  public func status() -> [UInt8] { answer(to: "status") }
+
+  /// A number of what the daemon says about itself; -1 if it does not answer.
+  public func number(_ name: String) -> Int {
+    flatObject(status())?[name].flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? -1
+  }
+
+  /// What the daemon answers to a command, as one line; empty if it does not.
+  public func answer(to command: String) -> [UInt8] {
     guard let connection = connection() else { return [] }
-    return (try? connection.exchange(line: Array(#"{"command":"status"}"#.utf8))) ?? []
+    return (try? connection.exchange(line: Array(#"{"command":"\#(command)"}"#.utf8))) ?? []
   }
 
   private func connection() -> UnixConnection? {
@@ -190,9 +202,7 @@ public final class TestView {
   }
 
   /// How often another process had to take over.
-  public func restarts() -> Int {
-    flatObject(status())?["restarts"].flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? -1
-  }
+  public func restarts() -> Int { number("restarts") }
 
   /// How many descriptors the daemon has open.
   public func openDescriptors() -> Int {

@@ -270,6 +270,23 @@ private final class TableOnDisk {
     #expect(judged() == 1)
   }
 
+  /// A stale zone is a number of another policy: it is no zone of this one, or the wrong one.
+  @Test func whatLosesItsNameIsJudgedByTheRulesOfNow() throws {
+    let disk = try TableOnDisk(rules: (1...40).map { "/d\($0) audit\n" }.joined() + "/file audit\n")
+    let table = disk.table
+    try disk.touch("file")
+    let file = try disk.enter("file")
+    let engine = try PolicyEngine(
+      layers: [
+        ProfileSource(rank: .shipped, name: Array("test".utf8), text: Array("/ read\n".utf8))
+      ], bundleName: [])
+    _ = table.replacePolicy(engine, nil)
+    table.lock.lock()
+    table.detach(file)
+    table.lock.unlock()
+    #expect(table.ruling(of: file, disk.scratch).attributes.audit == .denials)
+  }
+
   @Test func theWayDownKeepsItsUpperEnd() throws {
     var way = WayDown(try ThreadScratch.current())
     #expect(way.next() == nil)

@@ -84,6 +84,14 @@ struct cfuse_trail {
 
 enum { CFUSE_THREADS = 256, CFUSE_LEFT_BEHIND = 1024, CFUSE_CRASHES = 3, CFUSE_PATIENCE = 500 };
 
+/// What INIT has agreed on.
+struct cfuse_agreement {
+  uint32_t request_length;
+  uint32_t padding;
+  uint8_t request[312];
+  uint8_t answer[64];
+};
+
 /// All requests that are being served, in memory that outlives the process.
 struct cfuse_journal {
   /// How many of `threads` are in use.
@@ -91,10 +99,13 @@ struct cfuse_journal {
   /// How many of `left` are.
   uint32_t left_count;
   uint64_t takeovers;
+  /// INIT as the kernel has sent it, and as it was answered: what is agreed is agreed for the life
+  /// of a view, also if another program goes on with it.
+  struct cfuse_agreement agreement;
   /// Requests before the last takeover, and those that were refused because they crash.
   unsigned long received_before;
   unsigned long refused;
-  char padding[128 - 32];
+  char padding[128 - 32 - sizeof(struct cfuse_agreement) % 128];
   struct cfuse_thread threads[CFUSE_THREADS];
   /// What processes that died have left behind, until the kernel sends it again.
   struct cfuse_record left[CFUSE_LEFT_BEHIND];
@@ -122,6 +133,8 @@ struct cfuse_context {
   /// The request number of INIT, until it has been answered.
   uint64_t init_request;
   int init_answered;
+  /// Where INIT is not the kernel's but a repetition: what it is answered is noted here.
+  struct cfuse_agreement *rehearsal;
 };
 
 /// A session over `operations`, or NULL.
@@ -134,6 +147,11 @@ struct fuse_session *cfuse_session_new(const char *option,
 int cfuse_session_install_transport(struct fuse_session *session, struct cfuse_context *context);
 /// Receives and answers one request on this thread. 0, or -errno.
 int cfuse_session_pump(struct fuse_session *session);
+/// Answers INIT as it was answered before, to nobody: `agreed` is what was agreed then.
+///
+/// Returns 0; -EPROTO where it would be answered otherwise now.
+int cfuse_session_repeat_init(struct fuse_session *session, struct cfuse_context *context,
+                              const struct cfuse_agreement *agreed);
 /// Serves with `threads` loop threads, of which `idle` are kept, until the kernel ends the
 /// connection. 0, or -errno.
 int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle);

@@ -26,9 +26,6 @@ int clinux_accept(int listener, uid_t *uid);
 /// TERM.
 int clinux_block_signals(void);
 
-/// Waits until either can be read: 1 for the first, 2 for the second, 3 for both; -1 and errno.
-int clinux_wait_two(int first, int second);
-
 /// Runs `body(argument)` on a detached thread. An error number, or 0.
 int clinux_start_thread(void *(*body)(void *), void *argument);
 
@@ -63,13 +60,47 @@ int clinux_send_datagram(int socket, const char *path, const void *bytes, unsign
 /// Only for a process of one thread. Its number, 0 in the new one, -1 and errno.
 pid_t clinux_clone_sharing_descriptors(void);
 
-/// Blocks CHLD, so that `clinux_watch` does not miss an end.
-void clinux_block_child_signal(void);
+/// Blocks CHLD; a signalfd of CHLD and TERM, for `clinux_watch`. -1 and errno.
+int clinux_signals_of_children(void);
 
-/// Waits until a child of this process has ended, TERM has come, or the time is over: 1, 2, 0.
+/// Waits until a child of this process has ended, TERM has come, `bell` can be read, which it then
+/// is, or the time is over: 1, 2, 3, 0.
 ///
 /// `status` is waitpid's.
-int clinux_watch(pid_t child, int milliseconds, int *status);
+int clinux_watch(pid_t child, int signals, int bell, int milliseconds, int *status);
+
+/// An eventfd(2) that never waits. -1 and errno.
+int clinux_bell(void);
+
+/// Rings an eventfd(2).
+void clinux_ring(int bell);
+
+/// Has what is open stay open in the next program, or not: all descriptors from 3.
+void clinux_keep_on_exec(int keep);
+
+/// Becomes another program, which has everything open. An error number, if it can't.
+int clinux_become(const char *path, char *const arguments[], char *const environment[]);
+
+/// Sets by how much the kernel would rather end this process than others; what it was, or -2000.
+int clinux_set_oom_score(int score);
+
+/// What a guardian stands on, in memory that is shared with the worker.
+struct clinux_guard {
+  /// Not 0 where the worker has ended because its view is gone.
+  const int32_t *ended;
+  /// Where the time of its death goes, in microseconds of the monotonic clock.
+  int64_t *death;
+};
+
+/// Starts a process that shares this one's descriptors, waits for the end of the process behind
+/// `worker`, and then becomes this program anew. Its number, or -1 and errno.
+///
+/// It does nothing between that needs memory or a lock, which other threads may hold here.
+pid_t clinux_start_guardian(int worker, struct clinux_guard guard, char *const arguments[],
+                            char *const environment[]);
+
+/// Waits until any of three descriptors can be read: bits 1, 2, 4; -1 and errno.
+int clinux_wait_three(int first, int second, int third);
 
 /// Names this process for people: at most 15 bytes.
 void clinux_set_name(const char *name);

@@ -1,0 +1,110 @@
+// Other programs go on with a view, and its supervisor dies: an app that checks every answer sees
+// nothing but pauses.
+
+import Containers
+import Foundation
+import Glibc
+import LinuxKit
+import TestSupport
+import Testing
+
+/// How often the program changes.
+private let upgradeCount =
+  ProcessInfo.processInfo.environment["SANDBOXFS_SOAK_UPGRADES"].flatMap(Int.init) ?? 10
+
+@Suite(.serialized) struct UpgradeTests {
+  /// A copy of the daemon, which a test may replace.
+  private func copy(in directory: String) throws -> String {
+    let program = directory + "/sandboxfs-view"
+    try FileManager.default.copyItem(
+      atPath: BuiltPrograms.path("sandboxfs-view"), toPath: program)
+    return program
+  }
+
+  @Test(
+    "an app sees only pauses while one program after the other serves it",
+    arguments: [Ground.disk, .user].filter(Ground.possible.contains))
+  func upgrades(ground: Ground) throws {
+    try withSurvivingView(on: ground) { view in
+      let before = view.openDescriptors()
+      let app = try startSurvivor(
+        in: view.path + "/Documents", on: ground, milliseconds: upgradeCount * 300)
+      for count in 1...upgradeCount {
+        let answer = flatObject(view.answer(to: "upgrade")) ?? [:]
+        #expect(answer["status"] == Array("ok".utf8), "\(answer)")
+        #expect(eventually { view.number("upgrades") == count })
+      }
+      #expect(try app.wait() == 0)
+      #expect(view.number("supervisor") == Int(view.daemon.pid))
+      #expect(view.number("upgrades") == upgradeCount)
+      // The permanent directories are open twice, and what one of them had needed to go on.
+      #expect(view.openDescriptors() <= before + 12)
+      #expect(
+        try FileManager.default.contentsOfDirectory(
+          atPath: view.container + "/data/Documents"
+        ).isEmpty)
+      #expect(try view.unmount() == 0)
+    }
+  }
+
+  @Test("a program that does not fit is refused, with the reason, and the view goes on")
+  func refusals() throws {
+    try withGround(.disk) { directory in
+      let program = try copy(in: directory)
+      let view = try TestView(in: directory, TestView.Settings(program: program))
+      func refusal(_ text: String, mode: mode_t = 0o755) throws -> String {
+        try FileManager.default.removeItem(atPath: program)
+        try text.write(toFile: program, atomically: false, encoding: .utf8)
+        chmod(program, mode)
+        let answer = flatObject(view.answer(to: "upgrade")) ?? [:]
+        #expect(answer["status"] == Array("error".utf8))
+        return String(decoding: answer["message"] ?? [], as: UTF8.self)
+      }
+      #expect(
+        try refusal("#!/bin/sh\necho 'error it keeps other books' >&5\n")
+          == "\(program) cannot go on with the view: it keeps other books")
+      #expect(
+        try refusal("#!/bin/sh\n") == "\(program) cannot go on with the view: it does not answer")
+      #expect(
+        try refusal("#!/bin/sh\necho ok 1 >&5\n", mode: 0o777)
+          == "\(program) cannot be executed: Operation not permitted")
+      // It says that it can, and can't.
+      try FileManager.default.removeItem(atPath: program)
+      try "#!/nothing\n".write(toFile: program, atomically: false, encoding: .utf8)
+      chmod(program, 0o755)
+      let answer = flatObject(view.answer(to: "upgrade")) ?? [:]
+      #expect(answer["status"] == Array("error".utf8))
+      #expect(mkdir(view.path + "/tmp/a", 0o700) == 0)
+      #expect(view.restarts() == 0)
+      #expect(try view.unmount() == 0)
+    }
+  }
+
+  @Test("an app sees only pauses when those who watch are killed, and then those who serve")
+  func guardians() throws {
+    try withGround(.memory) { directory in
+      let view = try TestView(in: directory)
+      let app = try startSurvivor(in: view.path + "/Documents", milliseconds: 3000)
+      var last = pid_t(view.number("supervisor"))
+      #expect(last == view.daemon.pid)
+      for round in 0..<10 {
+        #expect(kill(last, SIGKILL) == 0)
+        if round == 0 { _ = try view.daemon.wait() }
+        #expect(eventually { ![-1, Int(last)].contains(view.number("supervisor")) })
+        let next = pid_t(view.number("supervisor"))
+        if round % 2 == 1 {
+          // It becomes a supervisor now.
+          let worker = pid_t(view.number("worker"))
+          #expect(kill(worker, SIGKILL) == 0)
+          #expect(eventually { ![-1, Int(worker)].contains(view.number("worker")) })
+          #expect(pid_t(view.number("supervisor")) == next)
+        }
+        last = next
+      }
+      #expect(view.restarts() == 5)
+      #expect(try app.wait() == 0)
+      try LinuxKit.unmount(Array(view.path.utf8))
+      #expect(eventually { kill(last, 0) != 0 })
+    }
+  }
+}
