@@ -178,6 +178,33 @@ int cfuse_session_quiesce(struct cfuse_context *context, unsigned milliseconds) 
   return 0;
 }
 
+// MARK: Threads that hang
+
+struct cfuse_look cfuse_journal_look(const struct cfuse_journal *journal, uint32_t place) {
+  struct cfuse_look look = {0};
+  if (place >= thread_count(journal)) return look;
+  const struct cfuse_thread *thread = &journal->threads[place];
+  look.number = __atomic_load_n(&thread->number, __ATOMIC_RELAXED);
+  look.served = __atomic_load_n(&thread->served, __ATOMIC_SEQ_CST);
+  look.serving = __atomic_load_n(&thread->serving, __ATOMIC_SEQ_CST);
+  return look;
+}
+
+void cfuse_journal_blame(struct cfuse_journal *journal, uint32_t place) {
+  __atomic_fetch_add(&journal->threads[place].record.crashes, 1, __ATOMIC_RELAXED);
+}
+
+void cfuse_journal_let_watcher_sleep(struct cfuse_journal *journal, int sleeps) {
+  __atomic_store_n(&journal->watcher_sleeps, sleeps ? 1 : 0, __ATOMIC_SEQ_CST);
+}
+
+// The first request behind a silence.
+static __attribute__((noinline)) void wake_watcher(const struct cfuse_context *context) {
+  uint64_t one = 1;
+  if (!__atomic_exchange_n(&context->journal->watcher_sleeps, 0, __ATOMIC_SEQ_CST)) return;
+  if (write(context->bell, &one, sizeof one) < 0) return;
+}
+
 // MARK: What outlives a process
 
 static struct cfuse_record nowhere = {.descriptor = -1};
@@ -433,6 +460,9 @@ static ssize_t transport_read(int device, void *buffer, size_t size, void *user)
   ssize_t count = read(device, buffer, size);
   if (thread) {
     __atomic_store_n(&thread->serving, 1, __ATOMIC_SEQ_CST);
+    // Behind that store: one of the two sees what the other has stored.
+    if (__builtin_expect(__atomic_load_n(&context->journal->watcher_sleeps, __ATOMIC_SEQ_CST), 0))
+      wake_watcher(context);
     if (count >= (ssize_t)sizeof(struct in_header)) {
       __atomic_store_n(&thread->received, thread->received + 1, __ATOMIC_RELAXED);
       if (!note_request(context, device, buffer, count)) {

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -144,7 +145,10 @@ static int leave_code(struct dl_phdr_info *object, size_t size, void *argument) 
   return 0;
 }
 
-void clinux_leave_start_behind(void) { dl_iterate_phdr(leave_code, NULL); }
+void clinux_leave_start_behind(void) {
+  malloc_trim(0);
+  dl_iterate_phdr(leave_code, NULL);
+}
 
 _Noreturn void clinux_exit(int status) { _exit(status); }
 
@@ -226,6 +230,33 @@ int clinux_watch(pid_t child, int signals, int bell, int milliseconds, int *stat
       return 2;
     if (files[1].revents && read(bell, &rings, sizeof rings) == sizeof rings) return 3;
   }
+}
+
+static ssize_t read_of_thread(pid_t process, pid_t thread, const char *name, char *text,
+                              size_t size) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/task/%d/%s", process, thread, name);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return -1;
+  ssize_t count = read(file, text, size - 1);
+  close(file);
+  if (count >= 0) text[count] = 0;
+  return count;
+}
+
+struct clinux_thread clinux_look_at_thread(pid_t process, pid_t thread) {
+  struct clinux_thread look = {0};
+  char text[1024];
+  if (read_of_thread(process, thread, "stat", text, sizeof text) <= 0) return look;
+  // The name before it is the thread's own and may hold anything.
+  const char *rest = strrchr(text, ')');
+  if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &look.state,
+                      &look.program_time, &look.kernel_time) != 3)
+    return look;
+  look.waits_for_thread = look.state == 'S';
+  if (read_of_thread(process, thread, "syscall", text, sizeof text) > 0)
+    look.waits_for_thread = look.waits_for_thread && atol(text) == SYS_futex;
+  return look;
 }
 
 int clinux_bell(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }

@@ -31,6 +31,37 @@ public struct RequestJournal: @unchecked Sendable {
   /// How many requests were refused because each process that served them crashed.
   public var refused: UInt { raw.pointee.refused }
 
+  // MARK: Threads that hang
+
+  /// What a thread that serves is about, as another process sees it.
+  public struct Look: Sendable {
+    /// Its place among the threads.
+    public let place: UInt32
+    /// Its number.
+    public let number: Int32
+    /// Whether it serves a request.
+    public let serves: Bool
+    /// How many it has served.
+    public let served: UInt
+  }
+
+  /// All threads that read requests.
+  public func looks() -> [Look] {
+    (0..<min(raw.pointee.thread_count, UInt32(CFUSE_THREADS))).map { place in
+      let look = cfuse_journal_look(raw, place)
+      return Look(
+        place: place, number: look.number, serves: look.serving != 0, served: look.served)
+    }
+  }
+
+  /// The request that a thread serves has made it hang: that counts as a crash.
+  public func blame(_ look: Look) { cfuse_journal_blame(raw, look.place) }
+
+  /// Whether the next request is to ring the session's bell.
+  public func letWatcherSleep(_ sleeps: Bool) {
+    cfuse_journal_let_watcher_sleep(raw, sleeps ? 1 : 0)
+  }
+
   /// Calls `body` with each record that was left behind.
   public func forEachLeft(_ body: (RequestRecord) -> Void) {
     let start = UnsafeMutableRawPointer(raw) + (MemoryLayout<cfuse_journal>.offset(of: \.left) ?? 0)

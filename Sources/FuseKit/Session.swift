@@ -29,6 +29,7 @@ public final class Session: @unchecked Sendable {
     context = .allocate(capacity: 1)
     context.initialize(to: cfuse_context())
     context.pointee.journal = journal.raw
+    context.pointee.bell = -1
     context.pointee.forget = { owner, node, count in
       // The owner outlives the session, which keeps it.
       Unmanaged<FileSystem>.fromOpaque(owner.unsafelyUnwrapped).takeUnretainedValue()
@@ -125,6 +126,9 @@ public final class Session: @unchecked Sendable {
 
   /// From here on a crash is noted in the record of the request that was being served.
   public func noteCrashes() { cfuse_note_crashes() }
+
+  /// The first request behind a silence rings this eventfd, if the journal says so.
+  public func ring(_ bell: CInt) { context.pointee.bell = bell }
 
   /// The descriptor of /dev/fuse.
   public var descriptor: CInt { fuse_session_fd(session) }

@@ -170,6 +170,11 @@ extension Descriptor {
     /// Whether every process that takes over crashes: `SANDBOXFS_FAULT_TAKEOVER`.
     public static let takeoverCrashes = getenv("SANDBOXFS_FAULT_TAKEOVER") != nil
 
+    /// How often threads that hang are looked for: `SANDBOXFS_FAULT_WATCH`, in milliseconds.
+    public static let watchMilliseconds = getenv("SANDBOXFS_FAULT_WATCH").flatMap {
+      CInt(String(cString: $0))
+    }
+
     /// Crashes as by a wild pointer.
     public static func crash() { raise(SIGSEGV) }
 

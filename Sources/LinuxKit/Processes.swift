@@ -48,6 +48,32 @@ public struct RunningProcess: Sendable {
     return lines.first { $0.hasPrefix(key) }?.dropFirst(key.utf8.count) ?? ""
   }
 
+  /// The numbers of its threads; empty if it has ended.
+  public var threads: [Int32] { Self.entries("/proc/\(pid)/task").compactMap { Int32($0) } }
+
+  /// What a thread is doing.
+  public struct ThreadLook: Sendable {
+    /// Whether it waits for a disk, or for what is like one.
+    public let waitsForDevice: Bool
+    /// Whether it waits for another thread.
+    public let waitsForThread: Bool
+    /// Whether it runs.
+    public let runs: Bool
+    /// How long it has run in the program, and in the kernel.
+    public let programTime, kernelTime: UInt
+  }
+
+  /// Looks at one of its threads; nil if there is none of that number.
+  public func look(at thread: Int32) -> ThreadLook? {
+    let look = clinux_look_at_thread(pid, thread)
+    guard look.state != 0 else { return nil }
+    let state = UInt8(bitPattern: look.state)
+    return ThreadLook(
+      waitsForDevice: state == UInt8(ascii: "D"), waitsForThread: look.waits_for_thread != 0,
+      runs: state == UInt8(ascii: "R"), programTime: look.program_time,
+      kernelTime: look.kernel_time)
+  }
+
   /// All that run.
   public static func all() -> [RunningProcess] {
     entries("/proc").compactMap { Int32($0) }.map(RunningProcess.init(pid:))

@@ -67,7 +67,8 @@ public struct ProcessWatch: Sendable {
 
   /// Rings a bell.
   public struct Ringer: Sendable {
-    fileprivate let bell: CInt
+    /// The eventfd that it is.
+    public let bell: CInt
 
     /// Rings it; whoever waits goes on.
     public func ring() { clinux_ring(bell) }

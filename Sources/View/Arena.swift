@@ -40,9 +40,12 @@ struct Arena {
     var upgrades: UInt32
     /// Why the last program that was to could not: an errno.
     var upgradeError: Int32
+    /// How often the process that served hung, and how many of these are in the log.
+    var hangs: UInt32
+    var loggedHangs: UInt32
   }
 
-  static let layoutVersion: UInt32 = 3
+  static let layoutVersion: UInt32 = 4
   private static let headerByteCount = 4096
   private static let journalByteCount = (RequestJournal.byteCount + 4095) & ~4095
   private static let nodeCapacity: UInt32 = 1 << 24

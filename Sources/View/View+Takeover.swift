@@ -182,6 +182,17 @@ extension ViewFileSystem {
     )
   }
 
+  /// The process that serves hangs, and is about to be killed.
+  public func noteHang() { arena.header.pointee.hangs += 1 }
+
+  /// Reports that others have hung, if they have and nobody has said so.
+  public func reportHangs() {
+    let header = arena.header
+    guard header.pointee.loggedHangs < header.pointee.hangs else { return }
+    header.pointee.loggedHangs = header.pointee.hangs
+    report("a request has hung the process that served it, which was killed")
+  }
+
   /// The view is gone: nobody is to take over.
   public func noteEnd() { arena.header.pointee.hasEnded = 1 }
 

@@ -124,6 +124,7 @@ final class Daemon {
       fileSystem.report = { [audit] event in
         try? DaemonProcess.startThread { audit.note(event) }
       }
+      fileSystem.reportHangs()
       try control.start()
       try audit.start()
       try notifier.start()

@@ -40,6 +40,7 @@ final class Supervisor {
     self.handover = handover
     self.serve = serve
     signals = try ProcessWatch()
+    session.ring(signals.ringer.bell)
     // Whoever ends this one ends a view, at a death or at once.
     memoryScore = DaemonProcess.setMemoryScore(-1000)
     let passing = [Startup.readiness] + startup.inherited
@@ -73,16 +74,22 @@ final class Supervisor {
   /// Watches until the view ends; `terminate` is called when this process is asked to end.
   func watch(_ first: WatchedProcess, terminate: () -> Void) -> End {
     var worker = first
+    var watchdog = Watchdog(fileSystem.journal)
     while true {
       var isCrash: Bool?
-      switch worker.wait(signals) {
-      case .nothing: continue
+      switch worker.wait(signals, milliseconds: watchdog.milliseconds) {
+      case .nothing:
+        if watchdog.findHanging(in: RunningProcess(pid: worker.number)) {
+          fileSystem.noteHang()
+          worker.kill()
+        }
+        continue
       case .asked:
         terminate()
         continue
       case .rung:
-        guard fileSystem.nextProgram >= 0 else { continue }
-        worker.kill()
+        watchdog.wake()
+        if fileSystem.nextProgram >= 0 { worker.kill() }
         continue
       case .exited(0): return .unmounted
       case .exited(WorkerStatus.damaged):
@@ -99,6 +106,7 @@ final class Supervisor {
       }
       guard let next = replace() else { return .failed("no process can be started any more") }
       worker = next
+      watchdog.wake()
     }
   }
 

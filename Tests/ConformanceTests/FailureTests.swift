@@ -45,6 +45,54 @@ private func end(of view: TestView) throws -> Int32? {
     }
   }
 
+  @Test(
+    "a request that hangs whoever serves it is refused, and the others see pauses",
+    arguments: ["fault-hang", "fault-spin"])
+  func hang(name: String) throws {
+    try withGround(.memory) { directory in
+      let view = try TestView(
+        in: directory,
+        TestView.Settings(
+          faults: ["SANDBOXFS_FAULT_NAMES": "1", "SANDBOXFS_FAULT_WATCH": "150"]))
+      let app = try startSurvivor(in: view.path + "/Documents", milliseconds: 1500)
+      #expect(mkdir(view.path + "/tmp/" + name, 0o700) == -1 && errno == EIO)
+      #expect(try app.wait() == 0)
+      // Only its own request is blamed, three times, however slow the machine is.
+      #expect(view.restarts() == 3)
+      #expect(try view.unmount() == 0)
+      let said = events(in: view.container)
+      let hung = said.filter {
+        $0 == "a request has hung the process that served it, which was killed"
+      }
+      #expect(hung.count == 3 && said.count == 4, "\(said)")
+    }
+  }
+
+  @Test("a process that is stopped is let be, and who watches sleeps while nobody asks")
+  func stopped() throws {
+    try withGround(.memory) { directory in
+      let view = try TestView(
+        in: directory, TestView.Settings(faults: ["SANDBOXFS_FAULT_WATCH": "50"]))
+      let worker = try #require(RunningProcess(pid: view.daemon.pid).children.first)
+      kill(worker, SIGSTOP)
+      let app = try startSurvivor(in: view.path + "/Documents", milliseconds: 100)
+      usleep(500_000)
+      kill(worker, SIGCONT)
+      #expect(try app.wait() == 0)
+      #expect(view.restarts() == 0)
+      usleep(300_000)
+      func switches() throws -> [Substring] {
+        let status = try String(
+          contentsOfFile: "/proc/\(view.daemon.pid)/status", encoding: .utf8)
+        return status.split(separator: "\n").filter { $0.contains("ctxt_switches") }
+      }
+      let before = try switches()
+      usleep(300_000)
+      #expect(try switches() == before)
+      #expect(try view.unmount() == 0)
+    }
+  }
+
   @Test("a view whose every server dies at once ends, and says so")
   func loop() throws {
     try withGround(.memory) { directory in

@@ -37,6 +37,12 @@ func startSurvivor(
     descriptors: [STDIN_FILENO, said?.rawValue ?? STDOUT_FILENO, STDERR_FILENO])
 }
 
+/// A file of Tests/Programs.
+func programSource(_ name: String) -> String {
+  let here = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2)
+  return (here + ["Programs", Substring(name)]).joined(separator: "/")
+}
+
 /// Waits until something is so; false if it is not within 10 s.
 func eventually(_ isSo: () -> Bool) -> Bool {
   for _ in 0..<2000 {

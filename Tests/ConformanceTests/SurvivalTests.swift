@@ -57,11 +57,31 @@ private func kill(_ count: Int, serving view: TestView, signal: Int32, every mic
     try withSurvivingView(on: death.ground, settings) { view in
       let app = try startSurvivor(
         in: view.path + "/Documents", on: death.ground, milliseconds: killCount * 60)
+      let before = Resources(of: view)
       let killed = kill(
         killCount, serving: view, signal: death.signal, every: death.everyMicroseconds)
       #expect(try app.wait() == 0)
       #expect(killed == killCount)
+      // As many as nodes that the kernel still knows may have, whoever died over them.
+      let after = Resources(of: view)
+      #expect(after.descriptors <= before.descriptors + 64, "\(before), \(after)")
+      #expect(after.ownKilobytes <= before.ownKilobytes + 64, "\(before), \(after)")
       try expectNothingLeft(in: view)
+    }
+  }
+
+  /// What a view's supervisor has.
+  private struct Resources {
+    /// It shares them with whoever serves.
+    let descriptors: Int
+    /// What of its memory is nobody else's.
+    let ownKilobytes: Int
+
+    init(of view: TestView) {
+      descriptors = view.openDescriptors()
+      let status = try? String(contentsOfFile: "/proc/\(view.daemon.pid)/status", encoding: .utf8)
+      let line = status?.split(separator: "\n").first { $0.hasPrefix("RssAnon:") }
+      ownKilobytes = line?.split { !$0.isNumber }.first.flatMap { Int($0) } ?? 0
     }
   }
 

@@ -94,6 +94,9 @@ struct cfuse_agreement {
 
 /// All requests that are being served, in memory that outlives the process.
 struct cfuse_journal {
+  /// Not 0 where whoever looks for threads that hang is to be woken by the next request.
+  uint32_t watcher_sleeps;
+  uint32_t reserved;
   /// How many of `threads` are in use.
   uint32_t thread_count;
   /// How many of `left` are.
@@ -105,7 +108,7 @@ struct cfuse_journal {
   /// Requests before the last takeover, and those that were refused because they crash.
   unsigned long received_before;
   unsigned long refused;
-  char padding[128 - 32 - sizeof(struct cfuse_agreement) % 128];
+  char padding[128 - 40 - sizeof(struct cfuse_agreement) % 128];
   struct cfuse_thread threads[CFUSE_THREADS];
   /// What processes that died have left behind, until the kernel sends it again.
   struct cfuse_record left[CFUSE_LEFT_BEHIND];
@@ -133,6 +136,8 @@ struct cfuse_context {
   /// The request number of INIT, until it has been answered.
   uint64_t init_request;
   int init_answered;
+  /// An eventfd that wakes whoever looks for threads that hang; -1 if nobody does.
+  int bell;
   /// Where INIT is not the kernel's but a repetition: what it is answered is noted here.
   struct cfuse_agreement *rehearsal;
 };
@@ -165,6 +170,20 @@ void cfuse_journal_forget(struct cfuse_context *context);
 unsigned long cfuse_journal_answered(const struct cfuse_journal *journal);
 /// Has the kernel send again what was read and not answered. 0, or -errno: -EINVAL where it can't.
 int cfuse_session_resend(struct fuse_session *session);
+/// What a thread is about, as it is seen from another process.
+struct cfuse_look {
+  /// Its number; 0 if there is no such thread.
+  int number;
+  /// Whether it serves a request, and how many it has served.
+  int serving;
+  unsigned long served;
+};
+/// Looks at one of the threads.
+struct cfuse_look cfuse_journal_look(const struct cfuse_journal *journal, uint32_t place);
+/// Counts a crash for the request that a thread serves: it has hung.
+void cfuse_journal_blame(struct cfuse_journal *journal, uint32_t place);
+/// Whether the next request is to wake whoever looks.
+void cfuse_journal_let_watcher_sleep(struct cfuse_journal *journal, int sleeps);
 /// From here on a signal of a crash is noted in the record of the thread that has crashed.
 void cfuse_note_crashes(void);
 

@@ -69,6 +69,19 @@ int clinux_signals_of_children(void);
 /// `status` is waitpid's.
 int clinux_watch(pid_t child, int signals, int bell, int milliseconds, int *status);
 
+/// What a thread of another process is doing, as /proc shows it.
+struct clinux_thread {
+  /// Its state: R, S, D, ...; 0 if there is no such thread.
+  char state;
+  /// Whether it waits for another thread; also where nobody lets us see that it does not.
+  int waits_for_thread;
+  /// How long it has run in the program and in the kernel, in the clock's ticks.
+  unsigned long program_time, kernel_time;
+};
+
+/// Looks at a thread.
+struct clinux_thread clinux_look_at_thread(pid_t process, pid_t thread);
+
 /// An eventfd(2) that never waits. -1 and errno.
 int clinux_bell(void);
 
