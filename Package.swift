@@ -65,6 +65,7 @@ let package = Package(
     pure("Policy", ["Paths"]),
     pure("Containers", ["Paths", "Policy"]),
     pure("PropertyLists"),
+    pure("Preferences", ["PropertyLists"]),
     pure("Arguments", ["Paths"]),
     pure("Seal", ["PropertyLists"]),
 
@@ -98,8 +99,9 @@ let package = Package(
     program(
       "sandboxfs",
       [
-        "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
-        "Purging", "Store", "MobileBackup", "Mounting", "Launch", "Accounting",
+        "Paths", "Policy", "Containers", "PropertyLists", "Preferences", "Arguments", "Seal",
+        "LinuxKit", "Crypto", "Purging", "Store", "MobileBackup", "Mounting", "Launch", "AppContainer",
+        "Accounting",
       ]),
     program(
       "sandboxfs-view",
@@ -117,6 +119,7 @@ let package = Package(
     tests("PolicyTests", ["Paths", "Policy"]),
     tests("ContainersTests", ["Paths", "Policy", "Containers"]),
     tests("PropertyListsTests", ["PropertyLists"]),
+    tests("PreferencesTests", ["PropertyLists", "Preferences"]),
     tests("ArgumentsTests", ["Paths", "Arguments"]),
     tests("SealTests", ["PropertyLists", "Seal"]),
     tests("LinuxKitTests", ["LinuxKit"]),

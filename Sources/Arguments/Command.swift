@@ -121,6 +121,9 @@ public struct Command: Sendable {
   public let discussion: [String]
   /// The arguments by place.
   public let positionals: [Positional]
+  /// How many arguments are read before all others are taken as they are, `-5` and `--` among
+  /// them; nil if options may stand everywhere.
+  public let readCount: Int?
   /// What may follow `--` unread, such as `COMMAND [ARG...]`; nil if nothing may.
   public let rest: String?
   /// The options.
@@ -131,14 +134,15 @@ public struct Command: Sendable {
   /// A command with every field given.
   public init(
     name: String, summary: String, examples: [String], discussion: [String] = [],
-    positionals: [Positional] = [], rest: String? = nil, options: [Option] = [],
-    exitStatuses: [ExitStatus]
+    positionals: [Positional] = [], readCount: Int? = nil, rest: String? = nil,
+    options: [Option] = [], exitStatuses: [ExitStatus]
   ) {
     self.name = name
     self.summary = summary
     self.examples = examples
     self.discussion = discussion
     self.positionals = positionals
+    self.readCount = readCount
     self.rest = rest
     self.options = options
     self.exitStatuses = exitStatuses

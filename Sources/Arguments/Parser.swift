@@ -144,6 +144,10 @@ extension Command {
   fileprivate func parse(_ reader: inout Reader, _ shared: [Option]) throws(UsageError) -> Request {
     reader.options = options + shared
     while let argument = reader.arguments.first {
+      if let readCount, reader.parsed.positionals.count >= readCount {
+        reader.parsed.positionals += reader.arguments
+        break
+      }
       if reader.isHelp { return .help(self) }
       if argument == Array("--".utf8) {
         reader.arguments.removeFirst()

@@ -186,11 +186,12 @@ extension Walker {
 
   /// Puts a file with these contents in the place of `name`, or leaves what was there.
   ///
-  /// When it returns, the file is on the disk; at no time is it there in part.
+  /// When it returns, the file is on the disk; at no time is it there in part. Meanwhile there is
+  /// a file `temporary`, which must be new: where rules say what names there may be, not every one.
   public borrowing func replaceFile(
-    _ name: some Collection<UInt8>, contents: [UInt8], mode: UInt32
+    _ name: some Collection<UInt8>, contents: [UInt8], mode: UInt32, temporary: [UInt8]? = nil
   ) throws(Errno) {
-    try putFile(name, contents, mode, .replacing)
+    try putFile(name, contents, mode, .replacing, temporary ?? Self.temporaryName())
   }
 
   /// Puts a file with these contents where no entry is.
@@ -199,13 +200,17 @@ extension Walker {
   public borrowing func addFile(
     _ name: some Collection<UInt8>, contents: [UInt8], mode: UInt32
   ) throws(Errno) {
-    try putFile(name, contents, mode, .exclusive)
+    try putFile(name, contents, mode, .exclusive, Self.temporaryName())
+  }
+
+  private static func temporaryName() -> [UInt8] {
+    Array(".\(UInt64.random(in: 0...UInt64.max)).new".utf8)
   }
 
   private borrowing func putFile(
-    _ name: some Collection<UInt8>, _ contents: [UInt8], _ mode: UInt32, _ rename: RenameMode
+    _ name: some Collection<UInt8>, _ contents: [UInt8], _ mode: UInt32, _ rename: RenameMode,
+    _ temporary: [UInt8]
   ) throws(Errno) {
-    let temporary = Array(".\(UInt64.random(in: 0...UInt64.max)).new".utf8)
     let file = try createFile(temporary, mode: mode)
     do {
       try file.writeAll(contents)

@@ -82,6 +82,16 @@ extension PropertyList {
   public subscript(key: String) -> PropertyList? { dictionary?[Array(key.utf8)] }
 }
 
+extension PropertyList {
+  /// Reads a property list in whichever form it is.
+  ///
+  /// Throws the first mistake; what is empty is one.
+  public static func read(_ bytes: [UInt8]) throws(PropertyListError) -> PropertyList {
+    if isBinary(bytes) { return try binary(bytes) }
+    return isXML(bytes) ? try xml(bytes) : try openStep(bytes)
+  }
+}
+
 /// Values by key, in the order in which the keys came first.
 public struct PropertyDictionary: Equatable, Sendable {
   /// One value with its key.

@@ -1,5 +1,24 @@
 // Numbers and dates as text: GNUstep's typed values, between `<*` and `>`, and those of XML.
 
+extension PropertyList {
+  /// The whole number that a text writes; nil if it is none of 64 bits, signed or not.
+  public static func integer(_ text: String) -> PropertyList? {
+    TypedValue.integer(text).map(PropertyList.integer)
+  }
+
+  /// The point in time that a text writes, as `2003-11-30T12:00:00Z`, `2003-11-30 12:00:00 +0000`
+  /// or `2003-11-30`; nil if it is none.
+  public static func date(_ text: String) -> PropertyList? {
+    let seconds =
+      TypedValue.isoDate(text) ?? TypedValue.date(text)
+      ?? TypedValue.isoDate(text + "T00:00:00Z")
+    return seconds.map(PropertyList.date)
+  }
+
+  /// A point in time as `2003-11-30T12:00:00Z`.
+  public static func isoText(_ seconds: Double) -> String { TypedValue.isoText(seconds) }
+}
+
 /// Reads the content of a typed value.
 enum TypedValue {
   /// The value of a type's letter and its content; nil for what is none.
@@ -27,7 +46,7 @@ enum TypedValue {
   }
 
   /// `2003-11-30 12:00:00 +0000`, in seconds since 1970.
-  private static func date(_ text: String) -> Double? {
+  static func date(_ text: String) -> Double? {
     let parts = text.split(separator: " ")
     guard parts.count == 3, let seconds = seconds(parts[0], parts[1]), let zone = zone(parts[2])
     else { return nil }
@@ -52,6 +71,12 @@ enum TypedValue {
     let date = "\(digits(year, 4))-\(digits(month, 2))-\(digits(day, 2))"
     let time = [second / 3_600, second / 60 % 60, second % 60].map { digits($0, 2) }
     return "\(date)T\(time.joined(separator: ":"))Z"
+  }
+
+  /// What `date` reads, in UTC and without fractions of a second; years as `isoText` has them.
+  static func dateText(_ seconds: Double) -> String {
+    let text = isoText(seconds)
+    return text.dropLast().map { $0 == "T" ? " " : String($0) }.joined() + " +0000"
   }
 
   private static func digits(_ number: Int, _ width: Int) -> String {

@@ -32,7 +32,7 @@ extension PropertyList {
   }
 }
 
-private struct XMLWriter {
+struct XMLWriter {
   private(set) var bytes: [UInt8] = []
 
   /// How many letters of data stand on a line.
@@ -129,7 +129,7 @@ private struct XMLWriter {
   }
 
   /// A whole number without the point that it does not need.
-  private static func text(of number: Double) -> String {
+  static func text(of number: Double) -> String {
     if let whole = Int64(exactly: number), whole.magnitude < 1 << 53 { return String(whole) }
     if number.isInfinite { return number < 0 ? "-infinity" : "infinity" }
     return String(number)

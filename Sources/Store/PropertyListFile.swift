@@ -15,8 +15,7 @@ enum PropertyListFile {
   static func read(_ bytes: [UInt8]) throws(Malformed) -> PropertyList {
     guard !bytes.isEmpty else { throw Malformed(reason: "it is empty") }
     do throws(PropertyListError) {
-      if PropertyList.isBinary(bytes) { return try .binary(bytes) }
-      return PropertyList.isXML(bytes) ? try .xml(bytes) : try .openStep(bytes)
+      return try PropertyList.read(bytes)
     } catch {
       throw Malformed(reason: error.description)
     }

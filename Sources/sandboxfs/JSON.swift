@@ -6,6 +6,8 @@ enum JSON {
   case null
   case boolean(Bool)
   case integer(Int64)
+  /// A number as it is written.
+  case number(String)
   case string(String)
   case array([JSON])
   case object([(name: String, value: JSON)])
@@ -21,6 +23,7 @@ enum JSON {
     case .null: "null"
     case .boolean(let value): value ? "true" : "false"
     case .integer(let value): String(value)
+    case .number(let text): text
     case .string(let value): Self.quoted(value)
     case .array(let values):
       Self.lines(values.map { $0.text(indent: indent + "  ") }, "[", "]", indent)

@@ -33,6 +33,11 @@ let subcommands: [Subcommand] = [
   grantSubcommand,
   revokeSubcommand,
   grantsSubcommand,
+  defaultsReadSubcommand,
+  defaultsWriteSubcommand,
+  defaultsDeleteSubcommand,
+  defaultsExportSubcommand,
+  defaultsImportSubcommand,
   logSubcommand,
   quotaSubcommand,
   checkSubcommand,
@@ -77,6 +82,8 @@ let sandboxfs = Program(
   groups: [
     CommandGroup(
       name: "policy", summary: "Explains, shows, checks, compares, changes, learns rules."),
+    CommandGroup(
+      name: "defaults", summary: "Shows and changes the preferences of apps."),
     CommandGroup(
       name: "backup", summary: "Saves the data of apps, and looks into what was saved.",
       implied: "make"),

@@ -44,7 +44,8 @@ private func perform(_ command: Command, _ parsed: ParsedArguments) -> Int32 {
 /// The exit status that says an error.
 private func status(of error: any Error, in subcommand: Subcommand) -> Int32 {
   switch error {
-  case let error as LaunchError: error.exitStatus
+  // Only what runs a program has statuses that tell a shell how far it came.
+  case let error as LaunchError where subcommand.failureStatus == 125: error.exitStatus
   case let error as StoreError where error.kind == .usage: subcommand.usageStatus
   default: subcommand.failureStatus
   }

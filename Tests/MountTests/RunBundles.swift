@@ -44,7 +44,7 @@ extension RunScene {
   }
 
   /// A bundle as GNUstep has it: a program that is compiled here, and strings in three languages.
-  func makeGNUstepBundle(_ name: String) throws -> String {
+  func makeGNUstepBundle(_ name: String, program: String? = nil) throws -> String {
     let bundle = path + "/apps/\(name).app"
     let greetings = ["English": "Hello", "French": "Bonjour", "Japanese": "こんにちは"]
     for (language, greeting) in greetings {
@@ -67,8 +67,8 @@ extension RunScene {
     try compile(
       """
       cd '\(path)'
-      gcc $(gnustep-config --objc-flags) '\(source(name + ".m"))' -o '\(bundle)/\(name)' \
-        $(gnustep-config --base-libs)
+      gcc $(gnustep-config --objc-flags) '\(source((program ?? name) + ".m"))' \
+        -o '\(bundle)/\(name)' $(gnustep-config --base-libs)
       """)
     try giveAway(bundle)
     return bundle

@@ -9,6 +9,7 @@ private let arrows: [String: Set<String>] = [
   "Policy": ["Paths"],
   "Containers": ["Paths", "Policy"],
   "PropertyLists": [],
+  "Preferences": ["PropertyLists"],
   "Arguments": ["Paths"],
   "Seal": ["PropertyLists"],
   // Edge: each is the only door to what it names.
@@ -36,8 +37,9 @@ private let arrows: [String: Set<String>] = [
   "AppContainer": ["CAppContainer"],
   // Programs.
   "sandboxfs": [
-    "Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal", "LinuxKit", "Crypto",
-    "Purging", "Store", "MobileBackup", "Mounting", "Launch", "Accounting",
+    "Paths", "Policy", "Containers", "PropertyLists", "Preferences", "Arguments", "Seal",
+    "LinuxKit", "Crypto", "Purging", "Store", "MobileBackup", "Mounting", "Launch", "AppContainer",
+    "Accounting",
   ],
   "sandboxfs-view": [
     "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting",
@@ -46,7 +48,9 @@ private let arrows: [String: Set<String>] = [
   "MountHelper": ["Paths", "Containers", "Arguments", "LinuxKit", "Store", "Mounting"],
 ]
 
-private let pure: Set = ["Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal"]
+private let pure: Set = [
+  "Paths", "Policy", "Containers", "PropertyLists", "Preferences", "Arguments", "Seal",
+]
 
 @Suite struct ImportTests {
   @Test("every target of Sources has its arrows")

@@ -1,0 +1,56 @@
+// A host tool at the data of an app: through the app's view, so that rules and limits hold and the
+// kernel's cache of the view stays true; and as the app's user, so that nothing that the app has
+// put there lends the tool more than the app has.
+public import Containers
+public import LinuxKit
+internal import Mounting
+internal import Paths
+
+/// A view that a host tool may work in, for as long as it is lent.
+public struct VisitedView: ~Copyable {
+  /// The root of the view.
+  public let root: Walker
+  /// The bundle, which is a mount of its own; nil if there is none.
+  public let bundle: Walker?
+}
+
+extension Launch {
+  /// Lends a container's view, mounted for the time if it is not, to `body`, which acts as the
+  /// container's user.
+  ///
+  /// Blocks HUP, INT and TERM meanwhile. Of `options` the environment and the usual store count.
+  /// Throws `LaunchError.outdated` as `run` does. Returns what could not be tidied up too, a line
+  /// each.
+  public static func visit<Result>(
+    _ container: borrowing Descriptor, _ record: ContainerRecord,
+    _ configuration: ViewConfiguration, _ options: RunOptions, isCurrent: () -> Bool,
+    _ body: (borrowing VisitedView) throws -> Result
+  ) throws -> (result: Result, remarks: [String]) {
+    let signals = try watchedSignals()
+    let directory = try RunDirectory(environment: options.environment)
+    directory.sweep()
+    let lease = try ViewLease(
+      container, configuration, named: viewName(of: container, record, options), in: directory,
+      signals, isCurrent: isCurrent)
+    let path = lease.path
+    let outcome = Swift.Result { try visit(path, record, body) }
+    let remarks = lease.end(in: directory)
+    return (try outcome.get(), remarks)
+  }
+
+  private static func visit<Result>(
+    _ path: [UInt8], _ record: ContainerRecord, _ body: (borrowing VisitedView) throws -> Result
+  ) throws -> Result {
+    let name = record.bundleName
+    let view = VisitedView(
+      root: try Walker.open(path: path),
+      bundle: name.isEmpty ? nil : try Walker.open(path: path + [UInt8(ascii: "/")] + name))
+    var outcome = Swift.Result<Result, any Error>.failure(Errno.stale)
+    try Caller(isPrivileged: isPrivileged()).acting(
+      uid: record.ownerUID, gid: record.ownerGID, mask: 0o077
+    ) { () throws(Errno) in
+      outcome = Swift.Result { try body(view) }
+    }
+    return try outcome.get()
+  }
+}
