@@ -82,7 +82,10 @@ let package = Package(
     edge("Purging", ["Policy", "LinuxKit"]),
     edge(
       "View",
-      ["Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting"]),
+      [
+        "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "FuseKit", "Crypto",
+        "Accounting",
+      ]),
     edge("Mounting", ["Paths", "Containers", "LinuxKit", "Store", "CMount"]),
     edge(
       "MobileBackup",

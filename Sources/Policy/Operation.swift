@@ -127,6 +127,10 @@ public struct RuleID: Hashable, Sendable {
 
   /// Allowed, and written down since it goes beyond the soft limit of the container's record.
   public static var softLimit: Self { Self(rawValue: .max - 8) }
+  /// Allowed, and noted: what was written under a name of a property list is none.
+  public static var propertyList: Self { Self(rawValue: .max - 9) }
+  /// Allowed, and noted: what was written under a name of a property list was not looked at.
+  public static var unreadPropertyList: Self { Self(rawValue: .max - 10) }
 
   static let builtIn: [(rule: Self, name: String)] = [
     (unset, "built-in:unset"),
@@ -138,6 +142,8 @@ public struct RuleID: Hashable, Sendable {
     (seal, "built-in:seal"),
     (recordLimit, "built-in:limit"),
     (softLimit, "built-in:soft-limit"),
+    (propertyList, "built-in:property-list"),
+    (unreadPropertyList, "built-in:property-list-unread"),
   ]
 }
 

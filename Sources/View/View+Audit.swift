@@ -122,18 +122,28 @@ extension ViewFileSystem {
     // Of a request that comes again the first run has noted it.
     if RequestRecord.wasAudited() { return }
     guard let scratch = try? ThreadScratch.current() else { return }
+    log(
+      code, rule, ruling, operation: inquiry.operation, inquiry.subject, inquiry.second,
+      process: inquiry.request.pid, uid: inquiry.request.uid, scratch)
+  }
+
+  /// Adds a record about a thread of a process to the log.
+  func log(
+    _ code: CInt, _ rule: RuleID, _ ruling: Ruling, operation: Operation, _ subject: Subject,
+    _ secondSubject: Subject?, process: Int32, uid: UInt32, _ scratch: ThreadScratch
+  ) {
     let command = scratch.name(ScratchName.command)
-    let caller = processOfThread(inquiry.request.pid, nameInto: command)
-    let path = nodes.path(of: inquiry.subject, into: scratch.path(0), limit: AuditRecord.pathLimit)
+    let caller = processOfThread(process, nameInto: command)
+    let path = nodes.path(of: subject, into: scratch.path(0), limit: AuditRecord.pathLimit)
     var second: (start: UnsafeMutableRawPointer, count: Int) = (scratch.path(1), 0)
-    if let subject = inquiry.second {
+    if let subject = secondSubject {
       second = nodes.path(of: subject, into: scratch.path(1), limit: AuditRecord.pathLimit)
     }
     let now = WallTime.now
     audit.add(
       AuditRecord(
         seconds: now.seconds, nanoseconds: now.nanoseconds, process: caller.process,
-        uid: inquiry.request.uid, operation: UInt32(inquiry.operation.rawValue), code: code,
+        uid: uid, operation: UInt32(operation.rawValue), code: code,
         rule: rule, policy: ruling.number, commandCount: UInt16(caller.nameCount),
         pathCount: UInt16(path.count), secondPathCount: UInt16(second.count)),
       rule: ruling.describe(rule), command: command, path: path.start, secondPath: second.start)

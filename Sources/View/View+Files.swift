@@ -320,7 +320,10 @@ extension ViewFileSystem {
   func close(_ handle: HandleID) {
     guard let closed = try? handles.close(handle.rawValue) else { return }
     if books.isKept { settleUnwatched(closed.node) }
+    // The node may end with the handle.
+    let list = closed.state.contains(.writable) ? nodes.propertyList(closed.node) : nil
     self.closed(closed.node, closed.state)
+    if let list { propertyLists.note(.init(node: list, process: closed.process)) }
   }
 
   private func closed(_ index: NodeIndex, _ state: HandleRecord.State) {

@@ -267,6 +267,7 @@ extension ViewFileSystem {
     }
     nodes.moved(
       source.name, source.parent, to: target.name, target.parent, status, target.ruling)
+    notePropertyList(status, by: request)
   }
 
   /// What a rename is about to replace, and a way to it that outlives its name.
@@ -321,6 +322,8 @@ extension ViewFileSystem {
       source.name, source.parent, to: target.name, target.parent, status, target.ruling)
     nodes.moved(
       target.name, target.parent, to: source.name, source.parent, other, source.ruling)
+    notePropertyList(status, by: request)
+    notePropertyList(other, by: request)
   }
 
   private func renamed(_ end: End, _ status: borrowing InodeStatus) -> RenamedEntry {

@@ -40,6 +40,9 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   /// What was refused, for whoever writes it down.
   public let audit: AuditRing
 
+  /// The property lists that were written, for whoever looks at them.
+  let propertyLists = PropertyListWatch()
+
   /// How long the kernel may keep what it was told: nobody else writes to the backing.
   let lifetimeSeconds: Double = 86_400
 

@@ -129,6 +129,7 @@ final class Daemon {
       try audit.start()
       try notifier.start()
       try pressure?.start()
+      try DaemonProcess.startThread { [fileSystem] in fileSystem.watchPropertyLists() }
       DaemonProcess.leaveStartBehind()
       // All of them stay: making and ending threads with the load costs more than it saves.
       try caller.serving { () throws(Errno) in

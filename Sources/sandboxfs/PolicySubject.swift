@@ -165,6 +165,8 @@ private let builtInReasons: [RuleID: String] = [
   .bundle: "the bundle never changes", .device: "there are no device nodes",
   .zones: "the two paths are under different rules",
   .zoneLimit: "the view has more sets of rules than are kept",
+  .propertyList: "it is allowed, and noted since it is no property list",
+  .unreadPropertyList: "it is allowed, and noted since it was not looked at",
 ]
 
 extension ProfileSource.Rank {

@@ -23,7 +23,8 @@ private let arrows: [String: Set<String>] = [
   ],
   "Purging": ["Policy", "LinuxKit"],
   "View": [
-    "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting",
+    "Paths", "Policy", "Containers", "PropertyLists", "Seal", "LinuxKit", "FuseKit", "Crypto",
+    "Accounting",
   ],
   "MobileBackup": [
     "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Crypto", "Purging", "Store",
