@@ -12,15 +12,24 @@ extension AppContainer {
   }
 }
 
+extension AppContainer {
+  /// The names that the directories of the person's languages may have, without `.lproj`: those of
+  /// `LANGUAGE`, `LC_ALL`, `LC_MESSAGES` or `LANG`, the best first, then English.
+  public static var languages: [String] { Surroundings.current.directories }
+}
+
 extension Surroundings {
   /// Where a resource may be, the best place first.
   func resourcePaths(_ name: String) -> [String] {
     let roots = ["Resources", "Contents/Resources"].map(app.appending) + [app]
     return roots.map { $0.appending(name) }
-      + (languages + ["Base", "en", "English"]).flatMap { language in
+      + directories.flatMap { language in
         roots.map { $0.appending("\(language).lproj").appending(name) }
       }
   }
+
+  /// What a directory of resources may be called, the best name first.
+  var directories: [String] { languages + ["Base", "en", "English"] }
 
   /// The names that a language's directory may have, for each language that the person wants.
   var languages: [String] {

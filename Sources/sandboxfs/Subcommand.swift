@@ -38,6 +38,7 @@ let subcommands: [Subcommand] = [
   defaultsDeleteSubcommand,
   defaultsExportSubcommand,
   defaultsImportSubcommand,
+  settingsSubcommand,
   logSubcommand,
   quotaSubcommand,
   checkSubcommand,
