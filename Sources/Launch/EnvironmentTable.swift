@@ -1,6 +1,7 @@
 // The environment of a program in a container: which variables there are, and where they point.
 //
 // It is built from nothing: what is not in the table does not exist inside.
+internal import Paths
 
 /// The rules by which an environment is made, one a line.
 public struct EnvironmentTable: Equatable, Sendable {
@@ -12,105 +13,54 @@ public struct EnvironmentTable: Equatable, Sendable {
     case pass
     /// `NAME?=VALUE`: the caller's, else this.
     case passOr([UInt8])
+    /// `-NAME`: there is none, whatever an earlier line says.
+    case remove
   }
 
-  /// The shipped table.
-  public static let shipped = """
-    # NAME=VALUE   the variable has this value
-    # NAME         the variable is passed on, if whoever starts the program has it
-    # NAME?=VALUE  the variable is passed on; who does not have it gets this value
-    #
-    # ${home} is the container's home directory. A line with only `mkdir PATH` names a directory
-    # below it that is made, mode 0700, before the program starts.
-
-    # Who and where.
-    HOME=${home}
-    USER=app
-    LOGNAME=app
-    SHELL=/bin/sh
-    PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games
-
-    # Language, time and terminal are the person's.
-    LANG?=C.UTF-8
-    LANGUAGE
-    LC_ALL
-    LC_ADDRESS
-    LC_COLLATE
-    LC_CTYPE
-    LC_IDENTIFICATION
-    LC_MEASUREMENT
-    LC_MESSAGES
-    LC_MONETARY
-    LC_NAME
-    LC_NUMERIC
-    LC_PAPER
-    LC_TELEPHONE
-    LC_TIME
-    TZ
-    TERM
-    COLORTERM
-    NO_COLOR
-
-    # Temporary files: POSIX programs and Swift read TMPDIR; GNUstep reads TEMP.
-    TMPDIR=${home}/tmp
-    TEMP=${home}/tmp
-    TMP=${home}/tmp
-
-    # XDG programs.
-    XDG_CACHE_HOME=${home}/Library/Caches
-    XDG_CONFIG_HOME=${home}/Library/Preferences
-    XDG_DATA_HOME=${home}/Library/Application Support
-    XDG_STATE_HOME=${home}/Library/Application Support/State
-    XDG_RUNTIME_DIR=${home}/tmp/run
-    mkdir Library/Application Support/State
-    mkdir tmp/run
-
-    # Swift Foundation and GNUstep.
-    CFFIXED_USER_HOME=${home}
-    GNUSTEP_CONFIG_FILE=/etc/GNUstep/GNUstep.conf
-
-    # Programs that ignore XDG, and what they do read.
-    GIT_CONFIG_GLOBAL=${home}/Library/Preferences/gitconfig
-    GNUPGHOME=${home}/Library/Application Support/GnuPG
-    mkdir Library/Application Support/GnuPG
-    HISTFILE=${home}/Library/Application Support/State/shell_history
-    INPUTRC=${home}/Library/Preferences/inputrc
-    JAVA_TOOL_OPTIONS=-Djava.io.tmpdir=${home}/tmp -Duser.home=${home}
-    LESSHISTFILE=${home}/Library/Application Support/State/less_history
-    NODE_REPL_HISTORY=${home}/Library/Application Support/State/node_history
-    NPM_CONFIG_USERCONFIG=${home}/Library/Preferences/npmrc
-    npm_config_cache=${home}/Library/Caches/npm
-    PSQL_HISTORY=${home}/Library/Application Support/State/psql_history
-    PYTHONUSERBASE=${home}/Library/Application Support/Python
-    PYTHON_HISTORY=${home}/Library/Application Support/State/python_history
-    SQLITE_HISTORY=${home}/Library/Application Support/State/sqlite_history
-    CARGO_HOME=${home}/Library/Application Support/Cargo
-    GOPATH=${home}/Library/Application Support/Go
-    """
-
-  /// The variables, in the order of the table.
-  let rules: [(name: [UInt8], rule: Rule)]
+  /// The variables, in the order in which they came first.
+  private(set) var rules: [(name: [UInt8], rule: Rule)] = []
   /// The directories below the home that must exist, parents first.
-  public let directories: [[UInt8]]
+  public private(set) var directories: [[UInt8]] = []
+
+  /// The shipped table, read.
+  public static let standard: EnvironmentTable = {
+    do throws(EnvironmentTableError) {
+      return try EnvironmentTable(shipped)
+    } catch {
+      preconditionFailure("the shipped table is one: \(error)")
+    }
+  }()
 
   /// Reads a table; throws the first line that is none of the forms.
   public init(_ text: String) throws(EnvironmentTableError) {
-    var rules: [(name: [UInt8], rule: Rule)] = []
-    var directories: [[UInt8]] = []
-    let lines = Array(text.utf8).split(separator: newline, omittingEmptySubsequences: false)
+    try add(Array(text.utf8))
+  }
+
+  /// Reads another table behind this one: what it says of a variable holds in the place of what was
+  /// said.
+  ///
+  /// Throws the first line that is none of the forms.
+  public mutating func add(_ text: [UInt8]) throws(EnvironmentTableError) {
+    let lines = text.split(separator: newline, omittingEmptySubsequences: false)
     for (index, line) in lines.enumerated() {
       let words = trimmed(line)
       if words.isEmpty || words[0] == UInt8(ascii: "#") { continue }
-      if words.starts(with: mkdirWord) {
-        directories.append(Array(words.dropFirst(mkdirWord.count)))
+      if let directory = Self.directory(words) {
+        if !directories.contains(directory) { directories.append(directory) }
       } else if let rule = Self.rule(words) {
-        rules.append(rule)
+        add(rule)
       } else {
-        throw EnvironmentTableError(line: index + 1, text: String(decoding: words, as: UTF8.self))
+        throw EnvironmentTableError(line: index + 1, text: words.printable)
       }
     }
-    self.rules = rules
-    self.directories = directories
+  }
+
+  private mutating func add(_ rule: (name: [UInt8], rule: Rule)) {
+    if let index = rules.firstIndex(where: { $0.name == rule.name }) {
+      rules[index] = rule
+    } else {
+      rules.append(rule)
+    }
   }
 
   /// The environment as `NAME=VALUE`, for the home directory and what the caller has.
@@ -122,11 +72,27 @@ public struct EnvironmentTable: Equatable, Sendable {
       case .set(let value): prefix + expanded(value, home: home)
       case .pass: passed
       case .passOr(let value): passed ?? prefix + expanded(value, home: home)
+      case .remove: nil
       }
     }
   }
 
+  /// The path of `mkdir PATH`, which is below the home; nil for anything else.
+  private static func directory(_ words: [UInt8]) -> [UInt8]? {
+    guard words.starts(with: mkdirWord) else { return nil }
+    let path = Array(words.dropFirst(mkdirWord.count))
+    let names = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    let isBelow = names.allSatisfy {
+      !$0.isEmpty && !$0.elementsEqual(".".utf8) && !$0.elementsEqual("..".utf8)
+    }
+    return isBelow && path.count < longestPath ? path : nil
+  }
+
   private static func rule(_ words: [UInt8]) -> (name: [UInt8], rule: Rule)? {
+    if words[0] == UInt8(ascii: "-") {
+      let name = Array(words.dropFirst())
+      return !name.isEmpty && name.allSatisfy(isNameByte) ? (name, .remove) : nil
+    }
     let end = words.firstIndex { !isNameByte($0) } ?? words.count
     let name = Array(words[..<end])
     guard !name.isEmpty else { return nil }
@@ -155,13 +121,21 @@ public struct EnvironmentTableError: Error, Equatable, Sendable, CustomStringCon
 
   /// One line for people.
   public var description: String {
-    "line \(line): '\(text)': expected NAME=VALUE, NAME?=VALUE, NAME or mkdir PATH"
+    "line \(line): '\(text)': expected NAME=VALUE, NAME?=VALUE, NAME, -NAME or mkdir PATH"
   }
+}
+
+/// Variables, `NAME=VALUE` each, with others in the place of those of the same names.
+func merged(_ variables: [[UInt8]], with others: [[UInt8]]) -> [[UInt8]] {
+  func name(_ variable: [UInt8]) -> ArraySlice<UInt8> { variable.prefix { $0 != equalsSign } }
+  let names = others.map(name)
+  return variables.filter { !names.contains(name($0)) } + others
 }
 
 private let newline = UInt8(ascii: "\n")
 private let equalsSign = UInt8(ascii: "=")
 private let mkdirWord = Array("mkdir ".utf8)
+private let longestPath = 512
 
 private func trimmed(_ line: ArraySlice<UInt8>) -> [UInt8] {
   func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }

@@ -207,23 +207,24 @@ func viewName(
 }
 
 extension Launch {
+  /// The variables that a program in a container gets, `NAME=VALUE` each.
+  public static func environment(_ options: RunOptions) -> [[UInt8]] {
+    merged(
+      options.table.environment(home: Sandbox.home, caller: options.environment),
+      with: options.moreEnvironment)
+  }
+
   /// What runs in a record's container, and where.
   static func sandbox(
     for record: ContainerRecord, _ command: [[UInt8]], _ options: RunOptions, view: [UInt8],
     stage: [UInt8]
   ) throws(LaunchError) -> Sandbox {
-    let table: EnvironmentTable
-    do throws(EnvironmentTableError) {
-      table = try EnvironmentTable(EnvironmentTable.shipped)
-    } catch {
-      preconditionFailure("the shipped table is one: \(error)")
-    }
     let isRoot = isPrivileged()
     var sandbox = Sandbox(
       uid: isRoot ? record.ownerUID : effectiveUID(),
       gid: isRoot ? record.ownerGID : effectiveGID(),
       isStartedByRoot: isRoot, bundleName: record.bundleName, view: view, stage: stage,
-      command: command, callerEnvironment: options.environment, environmentTable: table,
+      command: command, callerEnvironment: options.environment, environmentTable: options.table,
       host: HostTree.current())
     sandbox.moreEnvironment = options.moreEnvironment
     sandbox.statusFile = options.statusFile

@@ -17,6 +17,8 @@ public struct RunOptions: Sendable {
   /// identifier.
   public var defaultStore: [UInt8]?
 
+  /// What its environment is made by.
+  public var table = EnvironmentTable.standard
   /// Variables that it gets besides, as `NAME=VALUE`.
   public var moreEnvironment: [[UInt8]] = []
   /// The working directory inside; a relative one is below the home, which is the usual one.

@@ -94,12 +94,7 @@ extension Sandbox {
   /// The environment inside.
   ///
   /// Bubblewrap does not have those that the caller added: some of them would change what it does.
-  var wholeEnvironment: [[UInt8]] {
-    let names = moreEnvironment.map { $0.prefix { $0 != UInt8(ascii: "=") } }
-    return environment.filter { variable in
-      !names.contains(variable.prefix { $0 != UInt8(ascii: "=") })
-    } + moreEnvironment
-  }
+  var wholeEnvironment: [[UInt8]] { merged(environment, with: moreEnvironment) }
 
   /// The system calls that it is refused.
   var systemCallRules: [SystemCallRule] {

@@ -114,7 +114,7 @@ public struct SettingsPane: Equatable, Sendable {
   ///
   /// `translate` says what a title is in the person's language. Throws what is wrong with it.
   public init(
-    _ list: PropertyList, section: [String] = [], translate: (String) -> String
+    _ list: PropertyList, section: [String] = [], translate: @escaping (String) -> String
   ) throws(DefaultsMistake) {
     guard let specifiers = list["PreferenceSpecifiers"]?.array else {
       throw DefaultsMistake("it has no array PreferenceSpecifiers")

@@ -90,7 +90,7 @@ extension ViewFileSystem {
     let path = try nodes.pin(index, ThreadScratch.current())
     defer { nodes.unpin(index) }
     let before = try InodeStatus.of(path)
-    let uid = before.attributes.uid
+    let uid = before.shown.uid
     guard before.size <= Self.propertyListLimit else { return (.unreadPropertyList, uid) }
     let file = try Descriptor.reopen(path, 0)
     let bytes = try file.readToEnd(atMost: Self.propertyListLimit)
@@ -98,7 +98,7 @@ extension ViewFileSystem {
     let after = try InodeStatus.of(path)
     // Who changes it now closes it again.
     let isStill =
-      before.attributes.modificationTime == after.attributes.modificationTime
+      before.shown.modificationTime == after.shown.modificationTime
       && before.size == after.size && nodes.openCounts(after).writers == 0
     return (isList || !isStill ? nil : .propertyList, uid)
   }

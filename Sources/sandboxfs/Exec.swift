@@ -58,6 +58,7 @@ func runOptions(_ arguments: ParsedArguments) throws -> RunOptions {
   }
   options.directory = arguments.value(directoryOption) ?? []
   options.allowed = Set(try allowances(arguments))
+  options.table = try EnvironmentTables(arguments).table
   options.statusFile = try arguments.value(statusOption).map(statusFile)
   return options
 }

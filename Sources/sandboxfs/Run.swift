@@ -15,6 +15,9 @@ let allowOption = Option(
 let withOption = Option(
   "with", "w", value: "PATH[:ro]", .file,
   summary: "lend it a file or directory for this once; may be repeated")
+private let showEnvironmentOption = Option(
+  "show-environment",
+  summary: "run nothing; print the variables that it gets, without APP the table of them")
 
 let runSubcommand = Subcommand(
   command: Command(
@@ -30,13 +33,17 @@ let runSubcommand = Subcommand(
       "A program whose standard streams are terminals gets one of its own in their place.",
     ],
     positionals: [Positional("APP", .app, .optional)], rest: "COMMAND [ARG...]",
-    options: [allowOption, withOption, environmentOption, directoryOption, statusOption],
+    options: [
+      allowOption, withOption, environmentOption, directoryOption, statusOption,
+      showEnvironmentOption,
+    ],
     exitStatuses: programStatuses),
   usageStatus: 125, failureStatus: 125
 ) { arguments in
   if let rest = arguments.rest, rest.isEmpty {
     throw UsageError("sandboxfs run", "COMMAND is missing behind '--'")
   }
+  if arguments.has(showEnvironmentOption) { return try showEnvironment(arguments) }
   guard !arguments.positionals.isEmpty else {
     if arguments.rest != nil { throw UsageError("sandboxfs run", "APP is missing before '--'") }
     return try listSubcommand.run(arguments)
@@ -76,4 +83,16 @@ private func lent(_ word: [UInt8]) -> (path: [UInt8], Grant.Access) {
     return (Array(word.dropLast(suffix.utf8.count)), access)
   }
   return (word, .write)
+}
+
+/// Prints the variables that an app gets, or the table that says so.
+private func showEnvironment(_ arguments: ParsedArguments) throws -> Int32 {
+  guard let word = arguments.positionals.first else {
+    try Output.write(EnvironmentTables(arguments).text)
+    return 0
+  }
+  _ = try container(word, arguments)
+  let variables = Launch.environment(try runOptions(arguments))
+  try Output.write(variables.map { $0.printable + "\n" }.joined())
+  return 0
 }

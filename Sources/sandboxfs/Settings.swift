@@ -16,11 +16,11 @@ let settingsSubcommand = Subcommand(
       "sandboxfs settings --reset com.example.Notes sound",
     ],
     discussion: [
-      "An app that has a Settings.bundle says in it what may be set, in which range, and what holds "
-        + "where nothing is set. VALUE is refused where it is none of that. A value of several may "
-        + "be given by its title. Titles are shown in the language of LANG and LANGUAGE, where the "
-        + "bundle has it. What is set is kept among the app's preferences: see 'sandboxfs "
-        + "defaults'. Options stand before KEY.",
+      "An app that has a Settings.bundle says in it what may be set, in which range, and what "
+        + "holds where nothing is set. VALUE is refused where it is none of that. A value of "
+        + "several may be given by its title. Titles are shown in the language of LANG and "
+        + "LANGUAGE, where the bundle has it. What is set is kept among the app's preferences: "
+        + "see 'sandboxfs defaults'. Options stand before KEY."
     ],
     positionals: [
       Positional("APP", .app), Positional("KEY", .free, .optional),

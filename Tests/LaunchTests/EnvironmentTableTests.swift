@@ -40,6 +40,9 @@ struct EnvironmentTableTests {
       Row("no other placeholder", "A=$HOME ${user} ${home", [], ["A=$HOME ${user} ${home"]),
       Row("nothing that is not named", "A=b", ["LD_PRELOAD=/tmp/x.so", "HOME=/root"], ["A=b"]),
       Row("comments and blanks", "# A=b\n\n   \n  B=c  \n", [], ["B=c"]),
+      Row("what the last line says", "A=1\nB=2\nA=3", [], ["A=3", "B=2"]),
+      Row("removed", "A=1\n-A\n-B", ["A=2", "B=2"], []),
+      Row("there again", "A=1\n-A\nA", ["A=2"], ["A=2"]),
       Row("in the order of the table", "B=1\nA=2", [], ["B=1", "A=2"]),
     ])
   func rules(_ row: Row) throws {
@@ -48,7 +51,11 @@ struct EnvironmentTableTests {
 
   @Test(
     "is refused by line where the table is none",
-    arguments: [("A=b\n=c", 2, "=c"), ("A b", 1, "A b"), ("\n\nÄ=1", 3, "Ä=1"), ("A?b", 1, "A?b")])
+    arguments: [
+      ("A=b\n=c", 2, "=c"), ("A b", 1, "A b"), ("\n\nÄ=1", 3, "Ä=1"), ("A?b", 1, "A?b"),
+      ("-", 1, "-"),
+      ("-A=b", 1, "-A=b"), ("mkdir ../x", 1, "mkdir ../x"), ("mkdir /x", 1, "mkdir /x"),
+    ])
   func refusals(_ row: (String, Int, String)) {
     #expect(throws: EnvironmentTableError(line: row.1, text: row.2)) {
       try EnvironmentTable(row.0)
@@ -74,6 +81,19 @@ struct EnvironmentTableTests {
     for line in try environment(EnvironmentTable.shipped) {
       let name = line.prefix { $0 != "=" }
       #expect(words.contains(name), "\(name)")
+    }
+  }
+
+  @Test("goes on in another table, and says of that one which line is none")
+  func addition() throws {
+    var table = try EnvironmentTable("A=1\nB\nmkdir tmp/run")
+    try table.add(Array("# more\n-B\nA=${home}\nmkdir tmp/run\nmkdir tmp/a b".utf8))
+    let variables = table.environment(home: [UInt8(ascii: "h")], caller: [Array("B=2".utf8)])
+    #expect(variables == [Array("A=h".utf8)])
+    #expect(
+      table.directories.map { String(decoding: $0, as: UTF8.self) } == ["tmp/run", "tmp/a b"])
+    #expect(throws: EnvironmentTableError(line: 2, text: "\\377 b")) {
+      try table.add([10, 0xff, 32, UInt8(ascii: "b")])
     }
   }
 

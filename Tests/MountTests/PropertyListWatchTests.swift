@@ -34,8 +34,9 @@ struct PropertyListWatchTests {
         cd Library/Preferences
         echo '{ a = b; }' > openstep.plist
         echo '<plist version="1.0"><dict/></plist>' > xml.plist
-        printf 'bplist00\\320\\010\\0\\0\\0\\0\\0\\0\\001\\001\\0\\0\\0\\0\\0\\0\\0\\001\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\011' \
-          > binary.plist
+        printf 'bplist00\\320\\010\\0\\0\\0\\0\\0\\0\\001\\001' > binary.plist
+        printf '\\0\\0\\0\\0\\0\\0\\0\\001' >> binary.plist
+        printf '\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\011' >> binary.plist
         echo rubbish > rubbish; echo rubbish > ../../Documents/rubbish.plist
         echo word > word.plist
         echo '{ a = ' > cut.plist

@@ -75,7 +75,8 @@ struct SettingsCommandTests {
         return (outcome.status, outcome.text, outcome.errorText)
       }
       for (key, word, want) in [
-        ("sound", "off", "0"), ("volume", "7.5", "7.5"), ("size", "Large", "2"), ("host", "-5", "-5"),
+        ("sound", "off", "0"), ("volume", "7.5", "7.5"), ("size", "Large", "2"),
+        ("host", "-5", "-5"),
       ] {
         #expect(try settings(Self.app, key, word).status == 0)
         #expect(try settings(Self.app, key).text == want + "\n")
