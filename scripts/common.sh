@@ -13,6 +13,10 @@ runtime_packages=(fuse3 bubblewrap)
 # GNUstep applications that the tests and the demonstration install: none of them is ours.
 application_packages=(textedit.app gomoku.app edenmath.app agenda.app terminal.app)
 
+# What scripts/programs runs besides what the tests have: each keeps files somewhere.
+program_packages=(chromium default-jdk-headless featherpad less locales mousepad openssh-client
+  python3-pip vim)
+
 # A screen without a monitor, and what looks at its windows. (Each application brings GNUstep's
 # drawing back end.)
 screen_packages=(xvfb xdotool x11-utils imagemagick)

@@ -326,8 +326,10 @@ extension Sandbox {
 
   /// What programs need of `/etc`; nothing in it is secret or says who the host is.
   private static let configuration = [
-    "alternatives", "ca-certificates", "crypto-policies", "fonts", "gai.conf", "ld.so.cache",
-    "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "mime.types",
+    "alternatives", "ca-certificates", "chromium.d", "crypto-policies", "fonts", "gai.conf",
+    "java", "java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "java-25-openjdk",
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime",
+    "mime.types",
     "nsswitch.conf", "pki/ca-trust", "pki/tls/certs", "protocols", "services", "ssl/certs",
     "ssl/openssl.cnf", "timezone",
   ]

@@ -90,8 +90,14 @@ struct SandboxTests {
         --ro-bind /usr /usr --symlink usr/bin /bin --ro-bind /lib64 /lib64 \
         --ro-bind-try /etc/alternatives /etc/alternatives \
         --ro-bind-try /etc/ca-certificates /etc/ca-certificates \
+        --ro-bind-try /etc/chromium.d /etc/chromium.d \
         --ro-bind-try /etc/crypto-policies /etc/crypto-policies \
         --ro-bind-try /etc/fonts /etc/fonts --ro-bind-try /etc/gai.conf /etc/gai.conf \
+        --ro-bind-try /etc/java /etc/java \
+        --ro-bind-try /etc/java-11-openjdk /etc/java-11-openjdk \
+        --ro-bind-try /etc/java-17-openjdk /etc/java-17-openjdk \
+        --ro-bind-try /etc/java-21-openjdk /etc/java-21-openjdk \
+        --ro-bind-try /etc/java-25-openjdk /etc/java-25-openjdk \
         --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache \
         --ro-bind-try /etc/ld.so.conf /etc/ld.so.conf \
         --ro-bind-try /etc/ld.so.conf.d /etc/ld.so.conf.d \

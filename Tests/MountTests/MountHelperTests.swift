@@ -65,6 +65,38 @@ import Testing
     }
   }
 
+  @Test("a service with a user of its own works in the view that fstab mounts for it")
+  func service() throws {
+    try withHelpers(owner: nil) { (said) throws in
+      let script = """
+        cp -r Notes.app Server.app
+        sed -i s/example.Notes/example.Server/ Server.app/Info.plist
+        sandboxfs() { bin/sandboxfs --store "$S" "$@"; }
+        sandboxfs install --owner ann Server.app > installed
+        echo "com.example.Server $T/m sandboxfs nofail,$FSTAB 0 0" > fstab
+        mount --bind fstab /etc/fstab
+        cat > server.service <<END
+        [Unit]
+        RequiresMountsFor=$T/m
+        [Service]
+        User=ann
+        WorkingDirectory=$T/m/Documents
+        ExecStart=/bin/true
+        END
+        try systemd-analyze verify --man=no ./server.service
+        try mount m
+        # As the service's processes: the user's uid, and no capability.
+        service() { (cd m/Documents && setpriv --reuid $1 --regid $1 --clear-groups sh -c "$2"); }
+        service 1234 'echo data > state && stat -c "%u %a" state && touch ../new 2> /dev/null || echo refused'
+        service 1235 'cat state' 2> /dev/null || echo others: refused
+        umount m
+        stat -c %u "$S/containers/com.example.Server/data/Documents/state"
+        """
+      let lines = try said(script)
+      #expect(lines == "= 0\n= 0\n1234 644\nrefused\nothers: refused\n1234\n")
+    }
+  }
+
   private static let rootRows = [
     Row(
       "plain",

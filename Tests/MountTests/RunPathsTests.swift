@@ -48,6 +48,11 @@ struct RunPathsTests {
         let outcome = try scene.run(app, [executable, "-NSLanguages", "(\(language))"])
         #expect(values(outcome.text)["greeting"] == greeting)
       }
+      // By the person's LANG, of which the C library must have the locale.
+      let locale = "localedef -i fr_FR -f UTF-8 tmp/fr_FR.UTF-8; LOCPATH=$HOME/tmp exec "
+      let outcome = try scene.run(
+        app, ["sh", "-c", locale + executable], environment: ["LANG": "fr_FR.UTF-8"])
+      #expect(values(outcome.text)["greeting"] == "Bonjour", "\(outcome.errorText)")
       let files = FileManager.default
       #expect(files.fileExists(atPath: scene.data(app, "Library/Preferences/\(name).plist")))
       #expect(files.fileExists(atPath: scene.data(app, "Documents/Notes/2024/a.txt")))
