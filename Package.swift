@@ -103,8 +103,8 @@ let package = Package(
       "sandboxfs",
       [
         "Paths", "Policy", "Containers", "PropertyLists", "Preferences", "Arguments", "Seal",
-        "LinuxKit", "Crypto", "Purging", "Store", "MobileBackup", "Mounting", "Launch", "AppContainer",
-        "Accounting",
+        "LinuxKit", "Crypto", "Purging", "Store", "MobileBackup", "Mounting", "Launch",
+        "AppContainer", "Accounting",
       ]),
     program(
       "sandboxfs-view",

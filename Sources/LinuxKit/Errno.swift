@@ -91,8 +91,6 @@ extension Errno {
   public static var quotaExceeded: Errno { Errno(EDQUOT) }
   /// ELOOP.
   public static var tooManyLinks: Errno { Errno(ELOOP) }
-  /// EFBIG.
-  public static var fileTooLarge: Errno { Errno(EFBIG) }
   /// EMSGSIZE.
   public static var messageTooLong: Errno { Errno(EMSGSIZE) }
   /// EPROTO: what is there is of another kind.

@@ -88,8 +88,3 @@ public final class FrozenProcesses: Sendable {
     }
   }
 }
-
-extension RunningProcess {
-  /// Its threads; empty if it has ended.
-  var threads: [Int32] { Self.entries("/proc/\(pid)/task").compactMap { Int32($0) } }
-}
