@@ -258,6 +258,11 @@ final class SealFindings: Sendable {
   func takeOver(_ entry: ([UInt8]) -> Int?) {
     guard directory >= 0, FileIO.exists(ContainerLayout.modified, in: directory) else { return }
     modified.store(true, ordering: .releasing)
+    // What is in memory is what was in the file when the first process was started.
+    state.withLock { state in
+      state.written = 0
+      state.added = []
+    }
     let text = try? FileIO.open(ContainerLayout.modified, in: directory).readToEnd(atMost: 1 << 20)
     for line in (text ?? []).split(separator: UInt8(ascii: "\n")) { takeOver(line, entry) }
   }

@@ -172,6 +172,27 @@ struct TamperRunningTests {
     }
   }
 
+  @Test("what was found before is counted once, whoever goes on")
+  func counted() throws {
+    let look = { (scene: TamperScene, names: ClosedRange<Int>) in
+      for name in names { #expect(scene.errorOfOpening("first/n\(name)") == EACCES) }
+    }
+    try withTamperScene(changes: [Change("first", "true", finds: [])]) { scene in
+      try scene.change("touch n{1..110}", in: scene.bundle + "/first")
+      try scene.mount()
+      look(scene, 1...60)
+      try ViewMounts.unmount(Array(scene.view.utf8))
+      try scene.mount()
+      look(scene, 1...60)
+      try scene.killServer()
+      look(scene, 1...90)
+      #expect(scene.findings.split(separator: "\n").count == 90)
+      look(scene, 91...110)
+      // As many as anybody would read.
+      #expect(scene.findings.split(separator: "\n").count == 100)
+    }
+  }
+
   @Test("all of that holds for who goes on where the process that served was killed")
   func killed() throws {
     try withRunningProgram { scene, program in
