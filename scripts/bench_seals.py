@@ -8,8 +8,9 @@ import statistics
 import subprocess
 import time
 
-# The most that a row may be of what it is beside; what is beside a plain file has no goal, since
-# the kernel keeps a plain file in larger pieces.
+# The most that a row may be of what it is beside. What is beside a plain file has no goal, since
+# the kernel keeps a plain file in larger pieces; nor what is beside bytes in memory, since those of
+# a file are copied first.
 GOALS = {
     "verify files of 128 MiB": 1.1,
     "verify one file of 256 MiB": 1.1,
@@ -79,6 +80,13 @@ class Seals:
         self.run("sh", "-c", 'find "$0" -type f -print0 | xargs -0 -P%d -n%d openssl dgst -sha256'
                  % (cores, at_once), directory)
 
+    def in_memory(self, count):
+        """How long openssl takes for so many bytes that need not be read from anywhere."""
+        cores = len(os.sched_getaffinity(0))
+        text = self.run("openssl", "speed", "-seconds", "1", "-bytes", "65536", "-multi",
+                        str(cores), "-evp", "sha256").decode()
+        return count / (float(text.split()[-1].rstrip("k")) * 1000)
+
     def verifying(self):
         count = 2 * len(os.sched_getaffinity(0))
         small = max(100, int(10000 * self.options.scale))
@@ -100,10 +108,16 @@ class Seals:
                 self.run(self.program, "seal", os.path.join(directory, path))
             at_once = 1 if len(files) < 100 else 200
             self.hashed(directory, at_once)
-            yield row, "openssl dgst -sha256", (
-                lambda directory=directory, words=words: self.run(
-                    self.program, "verify", *words, directory)), (
+
+            def verify(directory=directory, words=words):
+                self.run(self.program, "verify", *words, directory)
+
+            yield row, "openssl dgst -sha256", verify, (
                 lambda directory=directory, at_once=at_once: self.hashed(directory, at_once))
+            if number == 0:
+                total = sum(files.values())
+                yield row, "openssl speed, in memory", verify, (
+                    lambda total=total: self.in_memory(total))
             shutil.rmtree(directory)
 
     # MARK: launching
@@ -196,7 +210,8 @@ def ratios_of(row):
 
 
 def goal_of(row):
-    return None if row["beside"].startswith("a plain file") else GOALS.get(row["row"])
+    is_fair = not row["beside"].startswith(("a plain file", "openssl speed"))
+    return GOALS.get(row["row"]) if is_fair else None
 
 
 def missed(rows):
