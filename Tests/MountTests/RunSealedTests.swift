@@ -9,7 +9,7 @@ import Testing
 
 @Suite("`sandboxfs run` of a sealed bundle", .enabled(if: geteuid() == 0, "needs root"))
 struct RunSealedTests {
-  private static let largeByteCount = 96 << 20
+  private static let largeByteCount = 48 << 20
 
   /// Installs an app with a file that is large and takes no room.
   private func installLarge(_ scene: RunScene) throws -> String {
