@@ -87,9 +87,20 @@ extension Descriptor {
   }
 
   /// Sets the times of the last access and of the last change, in seconds since 1970.
-  public borrowing func setModified(seconds: Int) throws(Errno) {
-    let time = timespec(tv_sec: seconds, tv_nsec: 0)
+  public borrowing func setModified(seconds: Int, nanoseconds: Int = 0) throws(Errno) {
+    let time = timespec(tv_sec: seconds, tv_nsec: nanoseconds)
     try setTimes(accessed: time, modified: time)
+  }
+}
+
+extension Walker {
+  /// Sets the times of the last access and of the last change of an entry, of the link itself where
+  /// it is one, in seconds since 1970.
+  public borrowing func setModified(
+    of name: [UInt8], seconds: Int, nanoseconds: Int
+  ) throws(Errno) {
+    let time = timespec(tv_sec: seconds, tv_nsec: nanoseconds)
+    try setTimes(of: name, accessed: time, modified: time)
   }
 }
 
@@ -110,5 +121,83 @@ extension Descriptor {
       if got == 0 { throw .stale }
       count += got
     }
+  }
+}
+
+extension Descriptor {
+  /// Where there is data in the first `byteCount` bytes, and no hole.
+  public borrowing func dataRegions(of byteCount: Int64) throws(Errno) -> [Range<Int64>] {
+    var regions: [Range<Int64>] = []
+    var position: Int64 = 0
+    while position < byteCount, let data = try seek(rawValue, position, SEEK_DATA),
+      data < byteCount
+    {
+      let end = min(try seek(rawValue, data, SEEK_HOLE) ?? byteCount, byteCount)
+      regions.append(data..<end)
+      position = end
+    }
+    return regions
+  }
+
+  /// What the file holds from an offset on, at most so many bytes; fewer only at its end.
+  public borrowing func readChunk(_ count: Int, at offset: Int64) throws(Errno) -> [UInt8] {
+    let raw = rawValue
+    var bytes = [UInt8](repeating: 0, count: count)
+    var done = 0
+    while done < count {
+      let start = done
+      let got = try retrying {
+        bytes.withUnsafeMutableBytes {
+          pread(raw, $0.baseAddress?.advanced(by: start), count - start, Int(offset) + start)
+        }
+      }
+      if got == 0 { break }
+      done += got
+    }
+    return Array(bytes.prefix(done))
+  }
+
+  /// Writes all bytes from an offset on.
+  public borrowing func writeChunk(
+    _ bytes: UnsafeRawBufferPointer, at offset: Int64
+  ) throws(Errno) {
+    let raw = rawValue
+    var done = 0
+    while done < bytes.count {
+      done += try retrying {
+        pwrite(raw, bytes.baseAddress?.advanced(by: done), bytes.count - done, Int(offset) + done)
+      }
+    }
+  }
+
+  /// Cuts the file, or lengthens it by a hole.
+  public borrowing func setByteCount(_ count: Int64) throws(Errno) {
+    let raw = rawValue
+    try retrying { ftruncate(raw, Int(count)) }
+  }
+}
+
+extension Descriptor {
+  /// What a path leads to, for reading; links are followed.
+  public static func readable(_ path: [UInt8]) throws(Errno) -> Descriptor {
+    try Descriptor.following(path).reopened(O_RDONLY)
+  }
+
+  /// A copy of standard input.
+  public static func standardInput() throws(Errno) -> Descriptor { try copy(of: STDIN_FILENO) }
+
+  /// A copy of one of the streams that a program writes to.
+  public static func copy(of stream: StandardStream) throws(Errno) -> Descriptor {
+    try copy(of: stream.rawValue)
+  }
+
+  private static func copy(of raw: CInt) throws(Errno) -> Descriptor {
+    Descriptor(owning: try retrying { fcntl(raw, F_DUPFD_CLOEXEC, 3) })
+  }
+
+  /// How much of the file was read.
+  public borrowing func position() throws(Errno) -> Int64 {
+    let raw = rawValue
+    return try retrying { Int64(lseek(raw, 0, SEEK_CUR)) }
   }
 }

@@ -20,16 +20,33 @@ public struct CopyOptions: OptionSet, Sendable {
   public static let merging = CopyOptions(rawValue: 8)
 }
 
+/// Whose a copy becomes.
+public struct FileOwner: Equatable, Sendable {
+  /// The user.
+  public let uid: UInt32
+  /// The group.
+  public let gid: UInt32
+
+  /// An owner by the numbers.
+  public init(uid: UInt32, gid: UInt32) {
+    self.uid = uid
+    self.gid = gid
+  }
+}
+
 extension Walker {
   /// Copies all that is in this directory into another one, which lies outside of it.
   ///
-  /// Links are copied as links, sockets left out, set-id bits kept only together with the owner. A
-  /// file with several names becomes several files. Throws EPERM for a device, EXDEV at a mount
-  /// point, EEXIST if an entry is there already.
+  /// The copy becomes `owner`'s, if one is given, and entries of the top that are called as
+  /// `leaving` says are left out. Links are copied as links, sockets left out, set-id bits kept
+  /// only together with the owner. A file with several names becomes several files. Throws EPERM
+  /// for a device, EXDEV at a mount point, EEXIST if an entry is there already.
   public borrowing func copyContents(
-    into target: borrowing Walker, options: CopyOptions = []
+    into target: borrowing Walker, options: CopyOptions = [], owner: FileOwner? = nil,
+    leaving: [[UInt8]] = []
   ) throws(Errno) {
-    var copy = TreeCopy(target: try target.reopened(), options: options)
+    var copy = TreeCopy(
+      target: try target.reopened(), options: options, owner: owner, leaving: leaving)
     try visitTree(&copy)
   }
 }
@@ -39,18 +56,25 @@ private struct TreeCopy: TreeVisitor, ~Copyable {
   /// The copy of the directory that is visited.
   var target: Walker
   let options: CopyOptions
+  let owner: FileOwner?
+  let leaving: [[UInt8]]
   /// The copies above `target`, and what is to be set when one leaves them: setting times and modes
   /// first would be undone, or forbid the writing.
   var above: [(target: FileIdentity, source: FileStatus)] = []
 
-  init(target: consuming Walker, options: CopyOptions) {
+  init(
+    target: consuming Walker, options: CopyOptions, owner: FileOwner?, leaving: [[UInt8]]
+  ) {
     self.target = target
     self.options = options
+    self.owner = owner
+    self.leaving = leaving
   }
 
   mutating func visit(
     _ entry: DirectoryEntry, in directory: borrowing Walker
   ) throws(Errno) -> Bool {
+    if above.isEmpty, leaving.contains(entry.name) { return false }
     switch entry.kind {
     case .directory: return true
     case .regular: try copyFile(entry.name, in: directory)
@@ -103,23 +127,32 @@ private struct TreeCopy: TreeVisitor, ~Copyable {
     }
     let status = try directory.status(of: name)
     try target.createLink(name, to: try directory.readLink(name))
-    try target.setTimes(of: name, accessed: status.accessed, modified: status.modified)
-    guard options.contains(.ownership) else { return }
-    try target.setOwner(of: name, uid: status.ownerUID, gid: status.ownerGID)
+    try finish(name, like: status)
+  }
+
+  /// The same for what is not opened.
+  private func finish(_ name: [UInt8], like source: FileStatus) throws(Errno) {
+    try target.setTimes(of: name, accessed: source.accessed, modified: source.modified)
+    guard let owner = owner(like: source) else { return }
+    try target.setOwner(of: name, uid: owner.uid, gid: owner.gid)
+  }
+
+  private func owner(like source: FileStatus) -> FileOwner? {
+    if let owner { return owner }
+    guard options.contains(.ownership) else { return nil }
+    return FileOwner(uid: source.ownerUID, gid: source.ownerGID)
   }
 
   private func copyPipe(_ name: [UInt8], in directory: borrowing Walker) throws(Errno) {
     let status = try directory.status(of: name)
     try target.createPipe(name, mode: status.permissions & 0o777)
-    try target.setTimes(of: name, accessed: status.accessed, modified: status.modified)
-    guard options.contains(.ownership) else { return }
-    try target.setOwner(of: name, uid: status.ownerUID, gid: status.ownerGID)
+    try finish(name, like: status)
   }
 
   /// Owner first, since a change of it clears set-id bits.
   private func finish(_ copy: borrowing Descriptor, like source: FileStatus) throws(Errno) {
-    let takesOwner = options.contains(.ownership)
-    if takesOwner { try copy.setOwner(uid: source.ownerUID, gid: source.ownerGID) }
+    if let owner = owner(like: source) { try copy.setOwner(uid: owner.uid, gid: owner.gid) }
+    let takesOwner = owner == nil && options.contains(.ownership)
     try copy.setPermissions(source.permissions & (takesOwner ? 0o7777 : 0o1777))
     try copy.setTimes(accessed: source.accessed, modified: source.modified)
   }

@@ -1,6 +1,7 @@
 // The tree that a restore makes: one entry after the other, none of them ever followed.
 internal import Glibc
 internal import LinuxKit
+internal import Store
 
 /// Where a restore puts entries.
 final class RestoreTarget {

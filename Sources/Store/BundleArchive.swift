@@ -207,7 +207,7 @@ struct BundleArchive: ~Copyable {
 }
 
 /// Looks at all links of an unpacked bundle, when everything that they may lead to is there.
-private struct LinkCheck: ~Copyable, TreeVisitor {
+struct LinkCheck: ~Copyable, TreeVisitor {
   let top: Walker
   var components: [[UInt8]] = []
   var leaving: [UInt8]?

@@ -43,31 +43,27 @@ struct Settings {
         word.split(whereSeparator: \.isWhitespace).joined(separator: " ")
       }
       if words.allSatisfy(\.isEmpty) { continue }
-      let found = Array(line.utf8).printable
-      guard words.count == 2, try take(words[1], as: words[0], "\(shown):\(number + 1)") else {
+      let mistake = "\(shown):\(number + 1): '\(Array(line.utf8).printable)': expected "
+      guard words.count == 2, try take(words[1], as: words[0], mistake) else {
         throw StoreError(
-          .failed,
-          "\(shown):\(number + 1): '\(found)': expected require, allow, purge.low or purge.high, "
-            + "and a value behind '='")
+          .failed, mistake + "require, allow, purge.low or purge.high, and a value behind '='")
       }
     }
   }
 
   /// Takes one setting; false if there is none of that name.
   private mutating func take(
-    _ value: String, as name: String, _ place: String
+    _ value: String, as name: String, _ mistake: String
   ) throws(StoreError) -> Bool {
     switch name {
     case "require":
       guard let requirement = SealRequirement(rawValue: value) else {
-        throw StoreError(
-          .failed,
-          "\(place): '\(Array(value.utf8).printable)': expected require = signed, adhoc or any")
+        throw StoreError(.failed, mistake + "require = signed, adhoc or any")
       }
       self.requirement = max(self.requirement, requirement)
-    case "allow": try limitAllowances(value, place)
-    case "purge.low": lowMarks.append(try Self.mark(value, place))
-    case "purge.high": highMarks.append(try Self.mark(value, place))
+    case "allow": try limitAllowances(value, mistake)
+    case "purge.low": lowMarks.append(try Self.mark(value, mistake))
+    case "purge.high": highMarks.append(try Self.mark(value, mistake))
     default: return false
     }
     return true
@@ -75,24 +71,20 @@ struct Settings {
 
   /// Lets apps reach no more than these names.
   private mutating func limitAllowances(
-    _ value: String, _ place: String
+    _ value: String, _ mistake: String
   ) throws(StoreError) {
     let names = value == "none" ? [] : value.split { $0 == "," || $0 == " " }
     let allowed = names.map { Allowance(rawValue: String($0)) }
     guard !allowed.contains(nil), value == "none" || !allowed.isEmpty else {
       let all = Allowance.allCases.map(\.rawValue).sorted().joined(separator: ", ")
-      throw StoreError(
-        .failed,
-        "\(place): '\(Array(value.utf8).printable)': expected allow = none, or some of \(all)")
+      throw StoreError(.failed, mistake + "allow = none, or some of \(all)")
     }
     allowances.formIntersection(allowed.compactMap(\.self))
   }
 
-  private static func mark(_ value: String, _ place: String) throws(StoreError) -> SpaceMark {
+  private static func mark(_ value: String, _ mistake: String) throws(StoreError) -> SpaceMark {
     if let mark = SpaceMark(Array(value.utf8)) { return mark }
-    throw StoreError(
-      .failed,
-      "\(place): '\(Array(value.utf8).printable)': expected \(SpaceMark.expectation)")
+    throw StoreError(.failed, mistake + SpaceMark.expectation)
   }
 
   /// Between which marks of free space a file system of so many bytes is kept by purging.

@@ -24,6 +24,14 @@ public struct InstallOptions: Equatable, Sendable {
   }
 }
 
+/// A bundle that lies where containers are made.
+struct StagedBundle {
+  let name: [UInt8]
+  /// What the installer should know, a line each.
+  var warnings: [String] = []
+  var notes: [String] = []
+}
+
 /// What was installed.
 public struct InstallReport: Equatable, Sendable {
   /// The container's key.
@@ -67,7 +75,22 @@ extension Store {
     let bundles = try saying("preparing the install") { () throws(Errno) in
       try staged.createDirectory(ContainerLayout.bundle.utf8, mode: BundleWriter.directoryMode)
     }
-    var (name, warnings, notes) = try BundleSource.bring(path, into: bundles)
+    let (name, warnings, notes) = try BundleSource.bring(path, into: bundles)
+    return try establish(
+      StagedBundle(name: name, warnings: warnings, notes: notes), in: staged, options, by: staging)
+  }
+
+  /// Makes a container of a bundle that lies in `staged`, or another bundle of one that is there.
+  func establish(
+    _ bundle: StagedBundle, in staged: borrowing Walker, _ options: InstallOptions,
+    by staging: borrowing Walker
+  ) throws(StoreError) -> InstallReport {
+    let name = bundle.name
+    var warnings = bundle.warnings
+    let notes = bundle.notes
+    let bundles = try saying("preparing the install") { () throws(Errno) in
+      try staged.enter(ContainerLayout.bundle.utf8)
+    }
     let bundle = try saying(name.printable) { () throws(Errno) in try bundles.enter(name) }
     let information = try information(of: bundle, called: name, warnings)
     try checkProfile(of: bundle, called: name)
@@ -148,7 +171,7 @@ extension Store {
 
   // MARK: The owner
 
-  private func owner(
+  func owner(
     of identifier: BundleIdentifier, _ present: Container?, _ options: InstallOptions,
     _ staged: borrowing Walker
   ) throws(StoreError) -> Owner {
@@ -225,11 +248,21 @@ extension Store {
   }
 
   /// Makes what a new container has besides record and bundle.
-  private func complete(_ staged: borrowing Walker, _ record: ContainerRecord) throws(StoreError) {
+  func complete(_ staged: borrowing Walker, _ record: ContainerRecord) throws(StoreError) {
     let skeleton = Skeleton(owner: Owner(uid: record.ownerUID, gid: record.ownerGID))
     try skeleton.ensure(in: staged)
+    if isPrivileged() {
+      // What was put there before is the app's too.
+      try saying("giving the data to uid \(record.ownerUID)") { () throws(Errno) in
+        let data = try staged.enter(ContainerLayout.data.utf8)
+        try data.descriptor.setOwner(uid: record.ownerUID, gid: record.ownerGID)
+        try data.setOwnerOfContents(uid: record.ownerUID, gid: record.ownerGID)
+      }
+    }
     try skeleton.tagCaches(in: staged)
-    try skeleton.ensurePlace(for: record.bundleName, in: staged)
+    if !record.bundleName.isEmpty {
+      try skeleton.ensurePlace(for: record.bundleName, in: staged)
+    }
     try saying("preparing the install") { () throws(Errno) in
       _ = try staged.createFile(ContainerLayout.lock.utf8, mode: 0o600)
       _ = try staged.createDirectory(ContainerLayout.orphans.utf8, mode: 0o700)

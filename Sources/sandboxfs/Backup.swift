@@ -112,7 +112,7 @@ private func make(
     bar.show(bytes, of: total, files: files)
   }
   for subject in subjects {
-    let frozen = try arguments.has(live) ? nil : freeze(subject.container)
+    let frozen = try arguments.has(live) ? nil : freeze(subject.container, for: "backup make")
     defer { frozen?.thaw() }
     // What an app has mapped is in the kernel's memory only, until it is written.
     if subject.container.isMounted { synchronizeEverything() }
@@ -131,12 +131,12 @@ private func make(
 }
 
 /// Has the app stand still, if it runs: two files that it writes together are saved together.
-private func freeze(_ container: Container) throws -> FrozenProcesses? {
+func freeze(_ container: Container, for command: String) throws -> FrozenProcesses? {
   guard let daemon = try DaemonStatus.ask(container.directory.descriptor) else { return nil }
   let frozen = try RunningApp.freeze(daemon.device)
   for process in frozen.failures {
     complain(
-      "sandboxfs backup make: process \(process) of \(container.identifier) can't be stopped: "
+      "sandboxfs \(command): process \(process) of \(container.identifier) can't be stopped: "
         + "what it writes meanwhile may be saved in part")
   }
   return frozen

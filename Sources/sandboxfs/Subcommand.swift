@@ -65,6 +65,8 @@ let subcommands: [Subcommand] = [
   includeSubcommand,
   purgeSubcommand,
   duSubcommand,
+  exportSubcommand,
+  importSubcommand,
   completionSubcommand,
   helpSubcommand,
   versionSubcommand,

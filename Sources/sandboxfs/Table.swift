@@ -64,8 +64,8 @@ func listing(_ entries: [(name: String, value: String)]) -> String {
 }
 
 /// A number of things, in the plural but for one.
-func counted(_ count: Int, _ noun: String) -> String {
-  "\(count) \(noun)\(count == 1 ? "" : "s")"
+func counted(_ count: Int, _ noun: String, _ plural: String? = nil) -> String {
+  "\(count) \(count == 1 ? noun : plural ?? noun + "s")"
 }
 
 /// Emphasis on a terminal, and nothing anywhere else.

@@ -1,7 +1,7 @@
-// Where a symbolic link of a backup may point: below the container's root, and nowhere else.
+// Where a symbolic link that comes back may point: below the container's root, and nowhere else.
 
 /// What becomes of a link's target when it is restored.
-enum LinkTarget {
+public enum LinkTarget {
   /// Where devices keep the containers of apps; the UUID of one follows.
   private static let containers = ["/private/var", "/var"].map {
     Array("\($0)/mobile/Containers/Data/Application/".utf8)
@@ -10,7 +10,7 @@ enum LinkTarget {
   /// The target that a link at a path gets; nil if it would lead out of the container.
   ///
   /// An absolute path into the container as a device had it becomes a relative one.
-  static func restored(_ target: [UInt8], at path: [UInt8]) -> [UInt8]? {
+  public static func restored(_ target: [UInt8], at path: [UInt8]) -> [UInt8]? {
     let slash = UInt8(ascii: "/")
     guard !target.isEmpty, !target.contains(0) else { return nil }
     let depth = path.split(separator: slash).count - 1
