@@ -27,9 +27,11 @@ import tempfile
 import time
 
 import bench_seals
-from bench_report import markdown, picture
+from bench_report import by_hand, markdown, picture
 
 IDENTIFIER = "org.sandboxfs.bench"
+# Fewer rounds say nothing of how much they differ.
+LEAST_ROUNDS = 4
 KINDS = ("plain", "bind", "bindfs", "overlay", "hp", "view", "rules", "limited", "user")
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 2, 4, 8, 32
 libc = ctypes.CDLL(None, use_errno=True)
@@ -445,8 +447,13 @@ def measure(places, options):
     """{row: {place: [seconds of each round]}}."""
     seconds = {}
     order = list(places.all)
+    # Removing takes less than a fifth of the time, and as many rounds.
+    end = time.monotonic() + options.minutes * 60 * 0.8
     for phase, jobs in (("making", MAKING), ("removing", REMOVING)):
         for number in range(options.rounds):
+            if phase == "making" and number >= LEAST_ROUNDS and time.monotonic() > end:
+                options.rounds = number
+                break
             for name, job, isCold in wanted(jobs, options.only):
                 for place in order:
                     directory = os.path.join(place.path, "round%d" % number)
@@ -473,8 +480,11 @@ def ratios(seconds):
         for name, times in places.items():
             if name != "plain":
                 each = [time / max(plain, 1e-9) for time, plain in zip(times, places["plain"])]
+                half = (len(each) + 1) // 2
                 result.setdefault(row, {})[name] = {
                     "median": round(statistics.median(each), 2),
+                    "halves": [round(statistics.median(each[:half]), 2),
+                               round(statistics.median(each[-half:]), 2)],
                     "minimum": round(min(each), 2),
                     "maximum": round(max(each), 2),
                 }
@@ -503,7 +513,10 @@ def parsed():
         prog="scripts/bench",
         description="Times the same work on a plain directory, on views and on other file systems.",
         epilog="jobs for --only: " + ", ".join(JOBS))
-    parser.add_argument("--rounds", type=int, default=5, help="how often (5)")
+    parser.add_argument("--rounds", type=int, default=9, help="how often, at most (9)")
+    parser.add_argument("--minutes", type=float, default=20,
+                        help="begin no further round, after the first %d, that would end later (20)"
+                        % LEAST_ROUNDS)
     parser.add_argument("--scale", type=float, default=1, help="how much work each time (1)")
     parser.add_argument("--only", metavar="JOB", action="append", default=[],
                         help="only this job and what it needs; may be repeated")
@@ -543,8 +556,9 @@ def main():
         options.archive = os.path.join(base, "tree.tar")
         with open(options.archive, "wb") as file:
             file.write(tree_archive(options.scale))
-        report = {"machine": machine(options, base), "left out": places.left_out}
-        report["seconds"] = measure(places, options)
+        seconds = measure(places, options)
+        report = {"machine": machine(options, base), "left out": places.left_out,
+                  "seconds": seconds}
         if not options.only or SEALS in options.only:
             with open_device():
                 report["seals"] = bench_seals.measure(base, options, run, places.owner.pw_uid)
@@ -558,11 +572,11 @@ def main():
     report["places"] = [place.name for place in places.all if place.name != "plain"]
     if options.write:
         for name, text in (("performance.json", json.dumps(report, indent=1) + "\n"),
-                           ("performance.md", markdown(report)),
+                           ("performance.md", markdown(report, by_hand(options.write))),
                            ("performance.svg", picture(report))):
             with open(os.path.join(options.write, name), "w") as file:
                 file.write(text)
-    print(json.dumps(report, indent=1) if options.json else markdown(report))
+    print(json.dumps(report, indent=1) if options.json else markdown(report, ""))
 
 
 main()

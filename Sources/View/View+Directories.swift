@@ -154,8 +154,7 @@ extension ViewFileSystem {
       // Nothing of it is ever written.
       if sealed(folder.index) != nil { return reply.succeed() }
       let opened = try open(folder, handle)
-      try FileIO.synchronize(opened.number, dataOnly: dataOnly)
-      reply.succeed()
+      diskWaits.synchronize(opened.number, dataOnly: dataOnly, reply)
     } catch {
       reply.fail(error)
     }

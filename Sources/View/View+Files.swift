@@ -401,8 +401,7 @@ extension ViewFileSystem {
       let open = try handles.find(handle.rawValue)
       // Nothing of it is ever written.
       if sealed(open.node) != nil { return reply.succeed() }
-      try FileIO.synchronize(open.descriptor, dataOnly: dataOnly)
-      reply.succeed()
+      diskWaits.synchronize(open.descriptor, dataOnly: dataOnly, reply)
     } catch {
       reply.fail(error)
     }

@@ -37,6 +37,7 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   public let writing = Doorbell()
   /// Whether the store's file system keeps no trace of reading.
   let forgetsAccess: Bool
+  let diskWaits = DiskWaits()
   /// What was refused, for whoever writes it down.
   public let audit: AuditRing
 

@@ -63,15 +63,15 @@ enum PosixCases {
 /// Compiles the C files of a directory in Tests/Programs; the program's path.
 ///
 /// A warning is an error.
-func compile(_ name: String) throws -> String {
+func compile(_ name: String, _ options: [String] = []) throws -> String {
   let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
   let output = "\(BuiltPrograms.directory)/\(name)"
   let script = """
-    cc -O1 -Wall -Wextra -Werror -std=gnu11 -D_GNU_SOURCE -pthread -o "$0.new" "$1"/*.c
+    cc -O1 -Wall -Wextra -Werror -std=gnu11 -D_GNU_SOURCE -pthread -o "$0.new" "$1"/*.c "${@:2}"
     mv "$0.new" "$0"
     """
   let outcome = try run(
-    "sh", ["-ec", script, output, tests.appending(path: "Programs/\(name)").path])
+    "bash", ["-ec", script, output, tests.appending(path: "Programs/\(name)").path] + options)
   guard outcome.status == 0 else {
     throw ProgramFailure(description: "cc: \(outcome.errorText)")
   }
