@@ -263,6 +263,12 @@ public enum ExtendedAttributes {
   /// The name of the ACL that decides on access.
   public static let accessACL = Array("system.posix_acl_access".utf8)
 
+  /// Whether a name is that one: asked for each request, so without a list.
+  public static func isAccessACL(_ name: Name) -> Bool {
+    let acl: StaticString = "system.posix_acl_access"
+    return name.count == acl.utf8CodeUnitCount && name.begins(with: acl)
+  }
+
   /// Whether the kernel reads an attribute of this name for its own ends: capabilities, ACLs,
   /// labels.
   public static func isOfKernel(_ name: Name) -> Bool {

@@ -25,12 +25,18 @@ extension NodeTable {
     defer { lock.unlock() }
     let zone = freshZone(parent, scratch)
     if zone == Ruling.withoutPath { return books.kept(.container) }
-    return books.kept(set(of: generation.engine.zone(named: name.bytes.span, in: zone)))
+    let own = Unmanaged.passUnretained(generation)._withUnsafeGuaranteedRef {
+      $0.engine.zone(named: name.bytes.span, in: zone)
+    }
+    return books.kept(set(of: own))
   }
 
   /// Under the lock.
   func set(of zone: ZoneID) -> BookSet {
-    zone == Ruling.withoutPath ? .container : BookSet(generation.engine.quotas(of: zone))
+    if zone == Ruling.withoutPath { return .container }
+    return Unmanaged.passUnretained(generation)._withUnsafeGuaranteedRef {
+      BookSet($0.engine.quotas(of: zone))
+    }
   }
 
   /// The node of an inode; 0 if it is not known.

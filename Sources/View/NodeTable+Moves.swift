@@ -173,8 +173,8 @@ extension NodeTable {
   func raiseZoneEpoch() {
     zoneEpoch &+= 1
     if zoneEpoch == 0 { zoneEpoch = 1 }
-    for index in [NodeTable.root, NodeTable.orphans] {
-      record(index).pointee.zoneEpoch = zoneEpoch
-    }
+    // A list of both would be made in memory when it is first used.
+    record(NodeTable.root).pointee.zoneEpoch = zoneEpoch
+    record(NodeTable.orphans).pointee.zoneEpoch = zoneEpoch
   }
 }

@@ -68,7 +68,11 @@ struct NodeRecord {
   var isDirectory: Bool { type == 0o040000 }
 
   /// The place of `parent` and `name`, which change at once.
-  static let placeOffset = MemoryLayout<NodeRecord>.offset(of: \.parent) ?? 0
+  ///
+  /// Not stored: the compiler knows it, and what is stored is asked for whether it is there.
+  @inline(__always) static var placeOffset: Int {
+    MemoryLayout<NodeRecord>.offset(of: \.parent) ?? 0
+  }
 }
 
 /// An open file or directory.

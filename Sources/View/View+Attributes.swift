@@ -256,7 +256,7 @@ extension ViewFileSystem {
     _ value: UnsafeRawBufferPointer, _ flags: CInt, clearsSetGroupID: Bool,
     _ reply: consuming Reply
   ) {
-    let isACL = Name(name).equals(ExtendedAttributes.accessACL)
+    let isACL = ExtendedAttributes.isAccessACL(Name(name))
     let create: CInt = 1
     let mustBeNew: Bool? = flags & create != 0 ? true : nil
     changeAttribute(request, node, reply, name, mustBeNew: mustBeNew, newCount: value.count) {
@@ -284,7 +284,7 @@ extension ViewFileSystem {
   func removeAttribute(
     _ request: Request, _ node: NodeID, _ name: UnsafePointer<CChar>, _ reply: consuming Reply
   ) {
-    let isACL = Name(name).equals(ExtendedAttributes.accessACL)
+    let isACL = ExtendedAttributes.isAccessACL(Name(name))
     changeAttribute(request, node, reply, name, mustBeNew: false) {
       descriptor, name throws(Errno) in
       try once(.noData) { () throws(Errno) in
