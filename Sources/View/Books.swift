@@ -56,6 +56,9 @@ struct AccountRecord {
     static let gone = State(rawValue: 1 << 1)
     /// Someone writes to the file without a message, since before its books were kept.
     static let unwatched = State(rawValue: 1 << 2)
+    /// The file has another name than the one by which its node was known: its books are those in
+    /// which it was.
+    static let nameless = State(rawValue: 1 << 5)
     /// It is of a request that makes a name; there is no node yet.
     static let making = State(rawValue: 1 << 3)
     /// It is of a file that is on its way from one set of books to another.

@@ -11,7 +11,7 @@ extension NodeTable {
     lock.lock()
     defer { lock.unlock() }
     let account = record(index).pointee.account
-    if account != 0 && books.account(account).state.contains(.gone) {
+    if account != 0 && !books.account(account).state.isDisjoint(with: [.gone, .nameless]) {
       return books.kept(books.account(account).books)
     }
     return books.kept(set(of: freshZone(index, scratch)))
@@ -87,7 +87,7 @@ extension NodeTable {
     lock.lock()
     defer { lock.unlock() }
     let found = books.account(account)
-    guard found.state.isDisjoint(with: [.gone, .unwatched, .moving]) else { return }
+    guard found.state.isDisjoint(with: [.gone, .unwatched, .moving, .nameless]) else { return }
     if found.node != 0 { record(found.node).pointee.account = 0 }
     books.close(account)
   }
@@ -99,6 +99,34 @@ extension NodeTable {
     let found = books.account(account)
     guard found.node != 0 else { return books.settleAndClose(account) }
     books.setState(account, found.state.union(.gone))
+  }
+
+  /// A name goes by which a node is known, and not its last one: until it is found by another, its
+  /// books are kept in mind, since no path says which they are.
+  func keepBooks(
+    of index: NodeIndex, without name: Name, in parent: NodeIndex, _ set: BookSet
+  ) {
+    lock.lock()
+    defer { lock.unlock() }
+    guard index != 0, isKnown(index, by: name, in: parent) else { return }
+    let account = record(index).pointee.account
+    if account != 0 {
+      return books.setState(account, books.account(account).state.union(.nameless))
+    }
+    let opened = try? books.open(
+      AccountRecord(
+        state: .nameless, node: index, parts: [], entries: 1, books: set, contents: 0, values: 0,
+        request: 0))
+    if let opened { record(index).pointee.account = opened }
+  }
+
+  /// A node without a name was found by one.
+  ///
+  /// Under the lock. Whoever uses its account ends it.
+  func noteName(of node: UnsafeMutablePointer<NodeRecord>) {
+    let account = node.pointee.account
+    guard account != 0 else { return }
+    books.setState(account, books.account(account).state.subtracting(.nameless))
   }
 
   /// A node ends, and with it what it costs.

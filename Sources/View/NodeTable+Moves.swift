@@ -162,6 +162,7 @@ extension NodeTable {
     guard cells != 0 else { throw .noMemory }
     let node = record(index)
     setPlace(index, parent: parent, name: cells)
+    noteName(of: node)
     record(parent).pointee.children += 1
     guard node.pointee.state.contains(.anchored) else { return }
     node.pointee.state.remove(.anchored)

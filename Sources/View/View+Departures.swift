@@ -13,13 +13,15 @@ struct Departure {
   fileprivate var gates: (Int, Int)?
   /// Of what may go.
   fileprivate var leaving: UInt32 = 0
+  /// What loses a name that is not its last one, and the books in which it is.
+  fileprivate var keeping: (node: NodeIndex, name: Name, parent: NodeIndex, books: BookSet)?
   /// Of what may move, and the books at its new place.
   fileprivate var moving: UInt32 = 0
   fileprivate var from: BookSet = []
   fileprivate var to: BookSet = []
 
   /// Nothing is paid for.
-  static let free = Departure()
+  static var free: Departure { Departure() }
 }
 
 extension ViewFileSystem {
@@ -35,6 +37,7 @@ extension ViewFileSystem {
     do throws(Errno) {
       let set = nodes.books(of: name, in: parent, try ThreadScratch.current())
       departure.leaving = try accountOfLeaving(node, descriptor, status, set)
+      departure.keeping = keeping(node, name, parent, status, set)
       return departure
     } catch {
       books.leave(departure.gates)
@@ -50,6 +53,14 @@ extension ViewFileSystem {
     return try wholeAccount(node, descriptor, status, set)
   }
 
+  private func keeping(
+    _ node: NodeIndex, _ name: Name, _ parent: NodeIndex, _ status: borrowing InodeStatus,
+    _ set: BookSet
+  ) -> (node: NodeIndex, name: Name, parent: NodeIndex, books: BookSet)? {
+    let isLast = status.isLast(withNames: 1)
+    return node == 0 || isLast || set.isEmpty ? nil : (node, name, parent, set)
+  }
+
   private func wholeAccount(
     _ node: NodeIndex, _ descriptor: CInt, _ status: borrowing InodeStatus, _ set: BookSet
   ) throws(Errno) -> UInt32 {
@@ -62,6 +73,9 @@ extension ViewFileSystem {
   ///
   /// Before the table of nodes is told.
   func noteRemoval(_ departure: inout Departure) {
+    if let kept = departure.keeping {
+      nodes.keepBooks(of: kept.node, without: kept.name, in: kept.parent, kept.books)
+    }
     guard departure.leaving != 0 else { return }
     nodes.markGone(departure.leaving)
     departure.leaving = 0
@@ -106,6 +120,8 @@ extension ViewFileSystem {
       }
       if let replacedStatus, node != other {
         departure.leaving = try accountOfLeaving(other, replaced, replacedStatus, departure.to)
+        departure.keeping = keeping(
+          other, target.name, target.parent, replacedStatus, departure.to)
       }
       return departure
     } catch {
@@ -164,11 +180,17 @@ extension ViewFileSystem {
   // MARK: After a death
 
   /// A name is gone that an earlier process has removed.
-  func finishRemoval(of status: borrowing InodeStatus) {
-    let isLast = status.isLast(withNames: 0)
-    guard books.isKept, isLast else { return }
+  func finishRemoval(
+    of status: borrowing InodeStatus, _ name: Name, in parent: NodeIndex, _ scratch: ThreadScratch
+  ) {
+    guard books.isKept else { return }
     let node = nodes.known(status)
     guard node != 0 else { return }
+    guard status.isLast(withNames: 0) else {
+      let set = nodes.books(of: name, in: parent, scratch)
+      if !set.isEmpty { nodes.keepBooks(of: node, without: name, in: parent, set) }
+      return
+    }
     let account = nodes.locked { nodes.record(node).pointee.account }
     if account != 0 { nodes.markGone(account) }
   }

@@ -88,7 +88,7 @@ extension ViewFileSystem {
       RequestRecord.current.descriptor = -1
       throw error
     }
-    finishRemoval(of: status)
+    finishRemoval(of: status, name, in: parent, scratch)
     nodes.beginMove()
     defer { nodes.endMove() }
     let orphan = orphan(of: Identity(status), scratch)

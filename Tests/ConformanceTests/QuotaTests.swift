@@ -385,12 +385,13 @@ private struct Change: Sendable, CustomTestStringConvertible {
         while [ ! -e stop ]; do
           echo x > Documents/a; head -c 20000 /dev/zero > tmp/b
           mv -T tmp/b Documents/b; mv -T Documents/a tmp/a; mv -T Documents/b tmp/a
-          mkdir tmp/d; ln tmp/a tmp/d/a; mv -T tmp/d/a tmp/e; rmdir tmp/d; rm tmp/a tmp/e
+          truncate -s 30000 tmp/a; mkdir tmp/d; ln tmp/a tmp/d/a; mv -T tmp/d/a tmp/e
+          rmdir tmp/d; rm tmp/a; truncate -s 40000 tmp/e; rm tmp/e
         done
         """, view.path,
       ])
       if faultOneIn == nil {
-        for _ in 0..<40 {
+        for _ in 0..<80 {
           usleep(15_000)
           guard let worker = RunningProcess(pid: view.daemon.pid).children.first else { continue }
           kill(worker, SIGKILL)
@@ -400,7 +401,7 @@ private struct Change: Sendable, CustomTestStringConvertible {
       #expect(with(view.path + "/stop", O_WRONLY | O_CREAT) { _ in 0 } == 0)
       #expect(try mover.wait() == 0)
       #expect(unlink(view.path + "/stop") == 0)
-      #expect(view.restarts() > 3)
+      #expect(view.restarts() > 0)
       for book in ["container", "test.profile:2", "test.profile:3"] {
         #expect(try view.used(book) == Cost(), "\(book)")
       }
