@@ -136,7 +136,7 @@ final class Books: @unchecked Sendable {
   let lock: PlainLock
   private let header: UnsafeMutablePointer<Header>
   private let books: UnsafeMutablePointer<Book>
-  private let gates: [PlainLock]
+  private let gates: UnsafeMutablePointer<PlainLock>
   @exclusivity(unchecked) private var slab: Slab
 
   init(_ arena: Arena) throws(Errno) {
@@ -148,7 +148,10 @@ final class Books: @unchecked Sendable {
       MemoryLayout<Header>.size <= Books.byteCount / 2
         && MemoryLayout<Book>.stride * Books.capacity <= Books.byteCount / 2)
     let memory = try Mapping(reserving: Books.gateCount * PlainLock.byteCount)
-    gates = (0..<Books.gateCount).map { PlainLock(at: memory.start + $0 * PlainLock.byteCount) }
+    gates = .allocate(capacity: Books.gateCount)
+    for gate in 0..<Books.gateCount {
+      (gates + gate).initialize(to: PlainLock(at: memory.start + gate * PlainLock.byteCount))
+    }
   }
 
   /// Whether any book is kept.
@@ -195,8 +198,8 @@ final class Books: @unchecked Sendable {
 
   /// Runs `body` while nobody changes what anything costs.
   func guardingAll<Result>(_ body: () throws(Errno) -> Result) throws(Errno) -> Result {
-    for gate in gates { gate.lock() }
-    defer { for gate in gates { gate.unlock() } }
+    for gate in 0..<Books.gateCount { gates[gate].lock() }
+    defer { for gate in 0..<Books.gateCount { gates[gate].unlock() } }
     return try body()
   }
 

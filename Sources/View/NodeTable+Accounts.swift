@@ -25,18 +25,14 @@ extension NodeTable {
     defer { lock.unlock() }
     let zone = freshZone(parent, scratch)
     if zone == Ruling.withoutPath { return books.kept(.container) }
-    let own = Unmanaged.passUnretained(generation)._withUnsafeGuaranteedRef {
-      $0.engine.zone(named: name.bytes.span, in: zone)
-    }
-    return books.kept(set(of: own))
+    let ruling = ruling(Unmanaged.passUnretained(generation), zone)
+    return books.kept(BookSet(ruling.below(name).quotas))
   }
 
   /// Under the lock.
   func set(of zone: ZoneID) -> BookSet {
     if zone == Ruling.withoutPath { return .container }
-    return Unmanaged.passUnretained(generation)._withUnsafeGuaranteedRef {
-      BookSet($0.engine.quotas(of: zone))
-    }
+    return BookSet(ruling(Unmanaged.passUnretained(generation), zone).quotas)
   }
 
   /// The node of an inode; 0 if it is not known.

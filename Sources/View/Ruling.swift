@@ -82,6 +82,10 @@ struct Ruling {
     asking { $0.decideExchange(entry, other) }
   }
 
+  /// The limits that hold there.
+  @inline(__always)
+  var quotas: QuotaSet { asking { $0.quotas(of: zone) } }
+
   @inline(__always)
   var attributes: ZoneAttributes {
     asking { $0.attributes(of: zone == Ruling.withoutPath ? .root : zone) }

@@ -8,8 +8,6 @@ import LinuxKit
 import Policy
 
 extension ViewFileSystem {
-  var books: Books { nodes.books }
-
   // MARK: Contents
 
   /// Runs a change of a file's length.

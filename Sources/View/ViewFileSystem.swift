@@ -14,6 +14,7 @@ public import Policy
 public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   let arena: Arena
   let nodes: NodeTable
+  let books: Books
   let handles: HandleTable
   let permutation: InodePermutation
   let caller: Caller
@@ -91,6 +92,7 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
       bundleName: configuration.bundleName, orphans: backing.orphansPath,
       descriptorLimit: descriptorLimit, isInherited: origin.ofArena.isInherited)
     if sealedBundle != nil, !origin.ofArena.isInherited { nodes.sealBundle() }
+    books = nodes.books
     handles = HandleTable(arena)
     audit = arena.audit
     forgetsAccess = (try? backing.data.space().forgetsAccess) ?? false

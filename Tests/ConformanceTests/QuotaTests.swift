@@ -401,7 +401,9 @@ private struct Change: Sendable, CustomTestStringConvertible {
       #expect(with(view.path + "/stop", O_WRONLY | O_CREAT) { _ in 0 } == 0)
       #expect(try mover.wait() == 0)
       #expect(unlink(view.path + "/stop") == 0)
-      #expect(view.restarts() > 0)
+      // Whoever is asked may die over it.
+      let restarts = (0..<100).lazy.map { _ in view.restarts() }.first { $0 >= 0 }
+      #expect((restarts ?? 0) > 0)
       for book in ["container", "test.profile:2", "test.profile:3"] {
         #expect(try view.used(book) == Cost(), "\(book)")
       }
