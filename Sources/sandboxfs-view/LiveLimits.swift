@@ -22,10 +22,23 @@ extension LivePolicy {
       }
       let isRepair = request["repair"] != nil
       let reports = try reports(counting: isRepair || request["count"] != nil, repairing: isRepair)
-      return reports.flatMap(\.line) + ControlAnswer.done
+      let notes = request["set"] == nil || reports.isEmpty ? [] : noteOfKeptWrites
+      return reports.flatMap(\.line) + notes + ControlAnswer.done
     } catch {
       return ControlAnswer.refusal("what the container holds can't be counted: \(error.message)")
     }
+  }
+}
+
+extension LivePolicy {
+  /// Where the kernel keeps what is written, a limit is met when it writes it, and nobody is told.
+  private var noteOfKeptWrites: [UInt8] {
+    guard transfer == "writeback" else { return [] }
+    var object = FlatObjectWriter()
+    object.add(
+      "note",
+      "the kernel keeps what is written until the next mount: the limit holds from then on".utf8)
+    return object.line + [UInt8(ascii: "\n")]
   }
 }
 
