@@ -32,6 +32,7 @@ extension Store {
   ///
   /// Only for who holds the lock.
   func recover() throws(StoreError) {
+    sweepThrowAways()
     let place = "\(path.printable)/\(Self.stagingName)"
     let all = try allowing([.noEntry], place) { () throws(Errno) in
       try directory.enter(Self.stagingName.utf8)

@@ -112,7 +112,7 @@ public final class Store: Sendable {
   /// Clears away what others left, unless one is at work.
   private func recoverIfIdle() throws(StoreError) {
     let isClean = (try? directory.enter(Self.stagingName.utf8).entries().isEmpty) ?? true
-    if isClean { return }
+    if isClean, !hasThrowAways { return }
     let file = try lockFile()
     let isIdle = try saying("locking \(path.printable)") { () throws(Errno) in
       try file.tryLock(.exclusive)

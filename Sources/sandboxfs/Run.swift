@@ -19,6 +19,9 @@ private let showEnvironmentOption = Option(
   "show-environment",
   summary: "run nothing; print the variables that it gets, without APP the table of them")
 
+private let ephemeral = Option(
+  "ephemeral", summary: "run it in a copy of its container, which is thrown away afterwards")
+
 let runSubcommand = Subcommand(
   command: Command(
     name: "run", summary: "Runs an app, or a command, inside of the app's container.",
@@ -30,11 +33,13 @@ let runSubcommand = Subcommand(
       "The view is the home directory, /home/app, and the working directory. Besides it the "
         + "command sees the system's programs and libraries, read-only, and nothing else. Without "
         + "a command the bundle's executable is run. Without APP the apps are listed.",
+      "A path with a slash, such as ./Notes.app, is a bundle that is not installed: its seal is "
+        + "judged as by 'install', and it gets a container of its own that is thrown away.",
       "A program whose standard streams are terminals gets one of its own in their place.",
     ],
-    positionals: [Positional("APP", .app, .optional)], rest: "COMMAND [ARG...]",
+    positionals: [Positional("APP|BUNDLE", .app, .optional)], rest: "COMMAND [ARG...]",
     options: [
-      allowOption, withOption, environmentOption, directoryOption, statusOption,
+      allowOption, withOption, ephemeral, environmentOption, directoryOption, statusOption,
       showEnvironmentOption,
     ],
     exitStatuses: programStatuses),
@@ -62,7 +67,33 @@ let runSubcommand = Subcommand(
 
 /// Runs it in the container as it is now.
 private func run(_ arguments: ParsedArguments, _ options: RunOptions) throws -> RunOutcome {
-  let container = try preparedContainer(arguments.positionals[0], arguments)
+  let word = arguments.positionals[0]
+  let isBundle = word.contains(UInt8(ascii: "/"))
+  guard isBundle || arguments.has(ephemeral) else {
+    return try run(in: preparedContainer(word, arguments), arguments, options)
+  }
+  // What is left of others is removed with their views only.
+  Launch.sweep(environment: options.environment)
+  let throwAway: ThrowAway
+  if isBundle {
+    throwAway = try Store.openOrCreate(try location(arguments)).throwAwayInstall(from: word)
+  } else {
+    let container = try preparedContainer(word, arguments)
+    try container.requireLaunchable()
+    throwAway = try container.store.throwAwayCopy(of: container)
+  }
+  let result = Result { try run(in: throwAway.container, arguments, options) }
+  do throws(StoreError) {
+    try throwAway.remove()
+  } catch {
+    complain("sandboxfs run: \(error.message)")
+  }
+  return try result.get()
+}
+
+private func run(
+  in container: Container, _ arguments: ParsedArguments, _ options: RunOptions
+) throws -> RunOutcome {
   try container.requireLaunchable()
   var options = try options.fitting(container)
   options.lent = try arguments.values(withOption).map { word in
