@@ -67,6 +67,49 @@ struct RunLibraryTests {
     }
   }
 
+  @Test("a package of another has what the page tells it to write, and runs inside")
+  func otherPackage() throws {
+    let page = try String(
+      contentsOfFile: Self.repository + "/docs/app-container.md", encoding: .utf8)
+    let blocks = page.components(separatedBy: "```swift\n").dropFirst().map {
+      $0.components(separatedBy: "```")[0]
+    }
+    try #require(blocks.count == 2, "the page has a manifest and a program")
+    try withRunScene(.root) { scene in
+      let package = scene.path + "/Notes"
+      let sources = package + "/Sources/Notes"
+      try FileManager.default.createDirectory(
+        atPath: sources, withIntermediateDirectories: true)
+      try FileManager.default.createSymbolicLink(
+        atPath: scene.path + "/sandboxfs", withDestinationPath: Self.repository)
+      let manifest = """
+        // swift-tools-version: 6.2
+        import PackageDescription
+        let package = Package(name: "Notes", \(blocks[0]))
+        """
+      try manifest.write(toFile: package + "/Package.swift", atomically: true, encoding: .utf8)
+      try blocks[1].write(toFile: sources + "/main.swift", atomically: true, encoding: .utf8)
+      let bundle = try scene.makeBundle("Notes") { executable in
+        try scene.compile(
+          """
+          cd '\(package)'
+          swift build --static-swift-stdlib 2>&1
+          cp .build/debug/Notes '\(executable)'
+          """)
+      }
+      try scene.install(bundle)
+      let outcome = try scene.run("org.example.Notes")
+      #expect(
+        outcome.text == """
+          true
+          /home/app /home/app/Notes.app /home/app/tmp
+          /home/app/Library/Preferences /home/app/Library/Caches
+          no greeting
+
+          """, "\(outcome.errorText)")
+    }
+  }
+
   @Test(
     "the helpers in Objective-C answer with the layout",
     .enabled(if: isInstalled("gnustep-config"), "needs GNUstep"))
