@@ -156,7 +156,9 @@ let package = Package(
     tests("GoldenTests", ["Arguments", "LinuxKit", "TestSupport", "sandboxfs", "MountHelper"]),
     .target(
       name: "FuzzTargets",
-      dependencies: ["Paths", "Policy", "Containers", "PropertyLists", "Arguments", "Seal"],
+      dependencies: [
+        "Paths", "Policy", "Containers", "PropertyLists", "Preferences", "Arguments", "Seal",
+      ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict),
     tests("FuzzTests", ["FuzzTargets"]),
     tests("TidyTests", []),
