@@ -12,6 +12,22 @@ public struct VisitedView: ~Copyable {
   public let root: Walker
   /// The bundle, which is a mount of its own; nil if there is none.
   public let bundle: Walker?
+  /// The container's directory, opened for this: a lock on what the daemon was given would be the
+  /// daemon's too, and outlive the visit.
+  private let turn: Descriptor
+
+  fileprivate init(
+    root: consuming Walker, bundle: consuming Walker?, turn: consuming Descriptor
+  ) {
+    self.root = root
+    self.bundle = bundle
+    self.turn = turn
+  }
+
+  /// Waits until no other visit to the container has its turn; it lasts as long as the visit.
+  ///
+  /// No app can reach what is locked.
+  public func takeTurn() throws(Errno) { try turn.lock(.exclusive) }
 }
 
 extension Launch {
@@ -32,19 +48,26 @@ extension Launch {
     let lease = try ViewLease(
       container, configuration, named: viewName(of: container, record, options), in: directory,
       signals, isCurrent: isCurrent)
-    let path = lease.path
-    let outcome = Swift.Result { try visit(path, record, body) }
+    let outcome: Swift.Result<Result, any Error>
+    do {
+      let turn = try container.open(".", Flags.directory)
+      outcome = .success(try visit(lease.path, record, turn, body))
+    } catch {
+      outcome = .failure(error)
+    }
     let remarks = lease.end(in: directory)
     return (try outcome.get(), remarks)
   }
 
   private static func visit<Result>(
-    _ path: [UInt8], _ record: ContainerRecord, _ body: (borrowing VisitedView) throws -> Result
+    _ path: [UInt8], _ record: ContainerRecord, _ turn: consuming Descriptor,
+    _ body: (borrowing VisitedView) throws -> Result
   ) throws -> Result {
     let name = record.bundleName
     let view = VisitedView(
       root: try Walker.open(path: path),
-      bundle: name.isEmpty ? nil : try Walker.open(path: path + [UInt8(ascii: "/")] + name))
+      bundle: name.isEmpty ? nil : try Walker.open(path: path + [UInt8(ascii: "/")] + name),
+      turn: turn)
     var outcome = Swift.Result<Result, any Error>.failure(Errno.stale)
     try Caller(isPrivileged: isPrivileged()).acting(
       uid: record.ownerUID, gid: record.ownerGID, mask: 0o077

@@ -2,6 +2,7 @@
 // keeps them.
 
 internal import Arguments
+internal import Launch
 internal import LinuxKit
 internal import Paths
 internal import Preferences
@@ -33,7 +34,7 @@ let defaultsReadSubcommand = Subcommand(
     positionals: [Positional("APP", .app), Positional("KEY", .free, .optional)],
     options: [domain, json], exitStatuses: statuses)
 ) { arguments in
-  let list = try withPreferences(arguments, called: "defaults read") { file in
+  let list = try withPreferences(arguments, called: "defaults read") { file, _ in
     try value(arguments.positionals.dropFirst().first, in: try present(file), file.name)
   }
   try Output.write(arguments.has(json) ? JSON(list).document : shown(list) + "\n")
@@ -75,8 +76,8 @@ let defaultsWriteSubcommand = Subcommand(
   } catch {
     throw UsageError("sandboxfs defaults write", "\(error)")
   }
-  try withPreferences(arguments, called: "defaults write") { file in
-    try file.change { old in
+  try withPreferences(arguments, called: "defaults write") { file, view in
+    try file.change(in: view) { old in
       var new = old ?? PropertyDictionary()
       do throws(DefaultsMistake) {
         new[key] = try change.applied(to: new[key])
@@ -97,8 +98,8 @@ let defaultsDeleteSubcommand = Subcommand(
     positionals: [Positional("APP", .app), Positional("KEY", .free, .optional)],
     options: [domain], exitStatuses: statuses)
 ) { arguments in
-  try withPreferences(arguments, called: "defaults delete") { file in
-    try file.change { old in
+  try withPreferences(arguments, called: "defaults delete") { file, view in
+    try file.change(in: view) { old in
       guard var new = old else { throw nothing(file.name) }
       guard let key = arguments.positionals.dropFirst().first else { return nil }
       _ = try value(key, in: new, file.name)
@@ -117,7 +118,7 @@ let defaultsExportSubcommand = Subcommand(
     positionals: [Positional("APP", .app), Positional("FILE", .file)], options: [domain],
     exitStatuses: statuses)
 ) { arguments in
-  let list = try withPreferences(arguments, called: "defaults export") { file in
+  let list = try withPreferences(arguments, called: "defaults export") { file, _ in
     PropertyList.dictionary(try present(file))
   }
   guard let text = list.xml else {
@@ -169,7 +170,9 @@ let defaultsImportSubcommand = Subcommand(
 private func replaceAll(
   _ arguments: ParsedArguments, by dictionary: PropertyDictionary, _ name: String
 ) throws {
-  try withPreferences(arguments, called: name) { file in try file.change { _ in dictionary } }
+  try withPreferences(arguments, called: name) { file, view in
+    try file.change(in: view) { _ in dictionary }
+  }
 }
 
 /// Reads a property list that must be a dictionary.
@@ -189,11 +192,11 @@ private func dictionary(_ bytes: [UInt8], called name: String) throws -> Propert
 /// The file of the domain that the arguments mean, in the app's view.
 private func withPreferences<Result>(
   _ arguments: ParsedArguments, called name: String,
-  _ body: (borrowing PreferencesFile) throws -> Result
+  _ body: (borrowing PreferencesFile, borrowing VisitedView) throws -> Result
 ) throws -> Result {
   let wanted = try arguments.value(domain).map(domainName)
   return try visit(arguments.positionals[0], arguments, called: name) { container, view in
-    try body(PreferencesFile(of: wanted, container, in: view))
+    try body(PreferencesFile(of: wanted, container, in: view), view)
   }
 }
 

@@ -83,10 +83,12 @@ struct PreferencesFile: ~Copyable {
   }
 
   /// Replaces it by what `body` makes of it, or of nothing; by nothing if `body` says nil.
-  func change(_ body: (PropertyDictionary?) throws -> PropertyDictionary?) throws {
+  func change(
+    in view: borrowing VisitedView,
+    _ body: (PropertyDictionary?) throws -> PropertyDictionary?
+  ) throws {
     do throws(Errno) {
-      // Between our own commands; no app can reach it.
-      try container.directory.descriptor.lock(.exclusive)
+      try view.takeTurn()
     } catch {
       throw Failure("locking \(container.identifier): \(error.message)")
     }

@@ -1,6 +1,7 @@
 // `sandboxfs settings APP [KEY [VALUE]]`.
 
 internal import Arguments
+internal import Launch
 internal import Paths
 internal import Preferences
 internal import PropertyLists
@@ -42,8 +43,8 @@ let settingsSubcommand = Subcommand(
     let file = try PreferencesFile(of: nil, container, in: view)
     if words.count == 1 { return try listing(settings, file.read(), arguments.has(json)) }
     let setting = try setting(words[1], in: settings)
-    if arguments.has(reset) { return try change(setting, to: nil, in: file) }
-    if words.count == 3 { return try change(setting, to: words[2], in: file) }
+    if arguments.has(reset) { return try change(setting, to: nil, file, view) }
+    if words.count == 3 { return try change(setting, to: words[2], file, view) }
     let value = State(setting, try file.read()).value
     if arguments.has(json) { return State(setting, try file.read()).json.document }
     return value.map { shown($0) + "\n" } ?? ""
@@ -119,7 +120,8 @@ private func setting(_ key: [UInt8], in settings: [Setting]) throws -> Setting {
 
 /// Sets it, or takes back what is set; nothing is printed.
 private func change(
-  _ setting: Setting, to word: [UInt8]?, in file: borrowing PreferencesFile
+  _ setting: Setting, to word: [UInt8]?, _ file: borrowing PreferencesFile,
+  _ view: borrowing VisitedView
 ) throws -> String {
   let value: PropertyList?
   do throws(DefaultsMistake) {
@@ -127,7 +129,7 @@ private func change(
   } catch {
     throw Failure("\(setting.key.printable): \(error)")
   }
-  try file.change { old in
+  try file.change(in: view) { old in
     if old == nil, value == nil { return nil }
     var new = old ?? PropertyDictionary()
     new[setting.key] = value

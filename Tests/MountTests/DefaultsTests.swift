@@ -41,7 +41,10 @@ struct DefaultsTests {
   func gnustep(_ person: RunScene.Person) throws {
     try withRunScene(person) { scene in
       let (name, app) = ("Prefs", "org.example.Prefs")
-      try scene.install(scene.makeGNUstepBundle(name, program: "GNUstepDefaults"))
+      let bundle = try scene.makeGNUstepBundle(name, program: "GNUstepDefaults")
+      // The strictest rules have room for it too.
+      let installed = try scene.perform([scene.program, "install", "--profile", "ios", bundle])
+      try #require(installed.status == 0, "\(installed.errorText)")
       let executable = "/home/app/\(name).app/\(name)"
       #expect(try scene.refusedDefaults("read", app).contains("no Library/Preferences/Prefs.plist"))
       try scene.defaults("write", app, "from outside", "héllo")
@@ -162,6 +165,22 @@ struct DefaultsTests {
       let names = try FileManager.default.contentsOfDirectory(
         atPath: scene.data(app, Self.preferences))
       #expect(names.allSatisfy { $0.hasSuffix(".plist") }, "\(names)")
+    }
+  }
+
+  @Test("commands at the same time wait for each other, whoever of them has mounted the view")
+  func together() throws {
+    try withRunScene(.root) { scene in
+      let app = try scene.installScript("Together")
+      let writes = try (1...8).map { number in
+        try BackgroundRun(
+          [scene.program, "defaults", "write", app, "k\(number)", "\(number)"],
+          environment: scene.environment)
+      }
+      for write in writes { #expect(try write.exitStatus() == 0, "\(write.errorText)") }
+      let lines = try scene.defaults("read", app).split(separator: "\n").dropFirst().dropLast()
+      #expect(lines.map(String.init) == (1...8).map { "    k\($0) = \($0);" })
+      #expect(try scene.traces(of: app).isEmpty)
     }
   }
 
