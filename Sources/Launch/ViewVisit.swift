@@ -26,8 +26,15 @@ public struct VisitedView: ~Copyable {
 
   /// Waits until no other visit to the container has its turn; it lasts as long as the visit.
   ///
-  /// No app can reach what is locked.
-  public func takeTurn() throws(Errno) { try turn.lock(.exclusive) }
+  /// Throws EBUSY if that takes too long: another command may have been stopped. No app can reach
+  /// what is locked.
+  public func takeTurn(patienceMilliseconds: Int64 = 30_000) throws(Errno) {
+    let deadline = monotonicMilliseconds() + patienceMilliseconds
+    while try !turn.tryLock(.exclusive) {
+      guard monotonicMilliseconds() < deadline else { throw .busy }
+      pauseMilliseconds(10)
+    }
+  }
 }
 
 extension Launch {

@@ -90,7 +90,10 @@ struct PreferencesFile: ~Copyable {
     do throws(Errno) {
       try view.takeTurn()
     } catch {
-      throw Failure("locking \(container.identifier): \(error.message)")
+      throw Failure(
+        error == .busy
+          ? "another command has the preferences of \(container.identifier) for its own; try again"
+          : "locking \(container.identifier): \(error.message)")
     }
     guard isGNUstep else { return try replace(with: body(read())) }
     let lock = try GNUstepLock.take(in: directory)
