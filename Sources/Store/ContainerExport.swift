@@ -65,6 +65,19 @@ public final class ContainerExport {
     return report
   }
 
+  /// Writes the bundle alone, as an .ipa that can be installed.
+  ///
+  /// Throws if there is none.
+  public func writePackage(to file: borrowing Descriptor) throws(StoreError) {
+    guard !container.record.bundleName.isEmpty else {
+      throw StoreError(.failed, "\(container.identifier) has no bundle, only data was kept")
+    }
+    archive_write_set_format_zip(archive)
+    try check(archive_write_open_fd(archive, file.rawValue))
+    try addTree(ContainerLayout.bundle, as: "Payload", heeding: nil)
+    try check(archive_write_close(archive))
+  }
+
   /// The record without owner, key and seal, which are another's on each host, and without what a
   /// person has lent here.
   private func recordBytes() throws(StoreError) -> [UInt8] {
@@ -95,12 +108,14 @@ public final class ContainerExport {
     try writeData(contents[...])
   }
 
-  private func addTree(_ name: String, heeding policy: PolicyEngine?) throws(StoreError) {
+  private func addTree(
+    _ name: String, as shownName: String? = nil, heeding policy: PolicyEngine?
+  ) throws(StoreError) {
     let top = try saying("the \(name) of \(container.identifier)") { () throws(Errno) in
       try container.directory.enter(name.utf8)
     }
     var walk = ExportWalk(
-      self, policy, top: Array(name.utf8),
+      self, policy, top: Array((shownName ?? name).utf8),
       bundleName: policy == nil ? [] : container.record.bundleName)
     do throws(Errno) {
       try top.visitTree(&walk)

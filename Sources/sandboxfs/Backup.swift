@@ -22,6 +22,9 @@ private let excludeList = Option(
     + "absolute paths, one a line")
 private let live = Option(
   "live", summary: "let the apps go on while their files are copied, torn or not")
+private let withBundle = Option(
+  "with-bundle",
+  summary: "save the bundles too, as .ipa files in DIRECTORY that 'sandboxfs install' takes")
 private let json = Option("json", summary: "print an object for each app")
 
 let backupMakeSubcommand = Subcommand(
@@ -39,12 +42,12 @@ let backupMakeSubcommand = Subcommand(
       "An app that runs stands still while its files are copied; it goes on also if this command "
         + "is killed.",
       "What is saved is what the rules call 'backup', less what 'sandboxfs exclude' or the app "
-        + "itself has marked. The bundle is not: it is installed again.",
+        + "itself has marked. The bundle is not, but for --with-bundle: it is installed again.",
     ],
     positionals: [
       Positional("APP", .app, .any), Positional("DIRECTORY", .directory, .optional),
     ],
-    options: [all, live, dryRun, explain, excludeList, json],
+    options: [all, live, withBundle, dryRun, explain, excludeList, json],
     exitStatuses: [
       ExitStatus("0", "it is done"),
       ExitStatus(
@@ -118,6 +121,7 @@ private func make(
     if subject.container.isMounted { synchronizeEverything() }
     try writer.add(subject)
   }
+  if arguments.has(withBundle) { try saveBundles(of: subjects, in: destination) }
   let report = try writer.commit()
   bar.finish()
   try tell(report, subjects, arguments, place: destination + Array("/\(source.device)".utf8))
@@ -128,6 +132,29 @@ private func make(
     complain("sandboxfs backup make: \(path.printable) changed while it was copied, each time")
   }
   return report.unstable.isEmpty ? 0 : 1
+}
+
+/// Saves each bundle under a name that says which it is, so that it is written once.
+private func saveBundles(of subjects: [BackupSubject], in destination: [UInt8]) throws {
+  for subject in subjects where !subject.container.record.bundleName.isEmpty {
+    let record = subject.container.record
+    let version = record.version.utf8.map { byte -> UInt8 in
+      let isPlain =
+        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || byte == UInt8(ascii: ".")
+        || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+      return isPlain ? byte : UInt8(ascii: "_")
+    }
+    let digest = record.tableDigest.prefix(6).map { byte in
+      (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }.joined()
+    let path =
+      destination + Array("/\(record.identifier)-".utf8) + version.prefix(64)
+      + Array((digest.isEmpty ? "" : "-" + digest).utf8) + Array(".ipa".utf8)
+    let isSaved = (try? Descriptor.following(path)) != nil
+    if isSaved, !digest.isEmpty { continue }
+    let package = try ContainerExport(subject.container, subject.policy) { _ in }
+    try replace(path) { file in try package.writePackage(to: file) }
+  }
 }
 
 /// Has the app stand still, if it runs: two files that it writes together are saved together.

@@ -56,9 +56,9 @@ let exportSubcommand = Subcommand(
 }
 
 /// Writes a file for the caller alone, which takes the place of what was there when it is whole.
-private func replace(
-  _ path: [UInt8], _ body: (borrowing Descriptor) throws -> ExportReport
-) throws -> ExportReport {
+func replace<Result>(
+  _ path: [UInt8], _ body: (borrowing Descriptor) throws -> Result
+) throws -> Result {
   let slash = UInt8(ascii: "/")
   let name = Array(path.suffix(from: path.lastIndex(of: slash).map { $0 + 1 } ?? 0))
   let parent = Array(path.dropLast(name.count))
@@ -67,10 +67,10 @@ private func replace(
     let directory = try Walker.open(path: parent.isEmpty ? Array(".".utf8) : parent)
     let file = try directory.createFile(temporary, mode: 0o600)
     do {
-      let report = try body(file)
+      let result = try body(file)
       try file.synchronize()
       try directory.rename(temporary, to: directory, as: name, .replacing)
-      return report
+      return result
     } catch {
       try? directory.removeFile(temporary)
       throw error

@@ -54,6 +54,32 @@ import Testing
     #expect(!said.contains("\n< ") && !said.contains("\n> "), "\(said)")
   }
 
+  @Test("a backup with the bundle brings the whole app back, and writes a bundle once")
+  func bundle() throws {
+    let said = try shell(
+      """
+      echo text > $C/data/Documents/f
+      sandboxfs backup --with-bundle $APP backups > /dev/null; first=$(stat -c %i backups/*.ipa)
+      sandboxfs backup --with-bundle $APP backups > /dev/null
+      [ "$first" = "$(stat -c %i backups/*.ipa)" ] || echo "written again"
+      ls backups | grep -o 'com.example.Notes-1.0-.*ipa' | sed 's/-[0-9a-f]*[.]ipa/-DIGEST.ipa/'
+      unzip -l backups/*.ipa | grep -o 'Payload/Notes.app/Notes'
+      sandboxfs uninstall --yes $APP > /dev/null; sandboxfs install backups/*.ipa
+      sandboxfs restore backups $APP > /dev/null; cat $C/data/Documents/f
+      sandboxfs verify $APP; sandboxfs run $APP
+      """)
+    #expect(
+      said == """
+        com.example.Notes-1.0-DIGEST.ipa
+        Payload/Notes.app/Notes
+        installed com.example.Notes (Notes 1.0)
+        text
+        com.example.Notes: ad hoc
+        1.0
+
+        """, "\(said)")
+  }
+
   /// A name of the case, what an archive holds (lines of Python with `add`), and what is said.
   private static let hostile: [(String, String, String)] = [
     ("absolute", "add('/etc/x', b'x')", "leads out of it"),
