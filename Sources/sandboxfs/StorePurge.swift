@@ -39,14 +39,20 @@ struct PurgeReport {
     var byteCount: Int64 = 0
   }
 
-  var files: [File] = []
+  private(set) var files: [File] = []
   /// Those of which something is gone, or would be but for who uses it.
   var apps: [App] = []
   var failures: [String] = []
   /// What is missing to the goal; nil where there was none.
   var missingByteCount: UInt64?
 
-  var byteCount: Int64 { files.reduce(0) { $0 + $1.byteCount } }
+  /// What the disk got back.
+  private(set) var byteCount: Int64 = 0
+  mutating func add(_ file: File) {
+    files.append(file)
+    byteCount += file.byteCount
+  }
+
   var inUseCount: Int { apps.reduce(0) { $0 + $1.inUseCount } }
 }
 
@@ -65,6 +71,8 @@ final class StorePurge {
   private var report = PurgeReport()
   private var apps: [PurgeReport.App] = []
   private let bar = ProgressBar("purging")
+  /// What all would give back that may go.
+  private var candidateByteCount: Int64 = 0
 
   /// Looks for what may go in the containers of these apps.
   ///
@@ -86,6 +94,7 @@ final class StorePurge {
       }
     }
     items.sort { $0.file.usedNanoseconds < $1.file.usedNanoseconds }
+    candidateByteCount = items.reduce(0) { $0 + $1.file.byteCount }
   }
 
   /// How many bytes are still to be freed; nil for all that there are.
@@ -188,7 +197,7 @@ final class StorePurge {
     switch outcome {
     case .removed:
       note(item)
-      bar.show(report.byteCount, of: items.reduce(0) { $0 + $1.file.byteCount })
+      bar.show(report.byteCount, of: candidateByteCount)
     case .inUse, .doubtful: apps[item.subject].inUseCount += 1
     case .changed: break
     case .failed(let error):
@@ -202,7 +211,7 @@ final class StorePurge {
     let zone = item.file.path.reduce(ZoneID.root) { policy.zone(named: $1.span, in: $0) }
     apps[item.subject].removedCount += 1
     apps[item.subject].byteCount += item.file.byteCount
-    report.files.append(
+    report.add(
       PurgeReport.File(
         app: "\(apps[item.subject].identifier)", path: item.file.path,
         byteCount: item.file.byteCount,
