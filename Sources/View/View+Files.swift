@@ -165,7 +165,7 @@ extension ViewFileSystem {
     if opening.backing != 0 && opening.isFirstMapper {
       backingFiles?.forgetAttributes(of: NodeID(nodes.id(of: index)))
     }
-    if state.contains(.writable) { writing.ring() }
+    if state.contains(.writable) { writingBell._withUnsafeGuaranteedRef { $0.ring() } }
     noteUse(path, ruling)
     do throws(Errno) {
       let mode = mode(opening.backing, state, descriptor.rawValue)

@@ -35,7 +35,9 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   private let without: ViewConfiguration.Features
   private let judgesWrites: Bool
   /// Rung when a file is opened for writing.
-  public let writing = Doorbell()
+  public let writing: Doorbell
+  /// The same for who counts no references: the view keeps it alive.
+  let writingBell: Unmanaged<Doorbell>
   /// Whether the store's file system keeps no trace of reading.
   let forgetsAccess: Bool
   let diskWaits = DiskWaits()
@@ -95,6 +97,9 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
     books = nodes.books
     handles = HandleTable(arena)
     audit = arena.audit
+    let writing = Doorbell()
+    self.writing = writing
+    writingBell = .passUnretained(writing)
     forgetsAccess = (try? backing.data.space().forgetsAccess) ?? false
     self.backing = backing
     super.init()
