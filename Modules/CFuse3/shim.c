@@ -75,6 +75,7 @@ static void note_init(struct cfuse_context *context, const void *message, ssize_
   if ((init->flags & INIT_EXTENSION) &&
       count >= (ssize_t)(sizeof(struct in_header) + sizeof(struct init_in)))
     context->offered_flags |= (uint64_t)init->flags2 << 32;
+  context->offered_flags &= ~context->hidden_flags;
 }
 
 /// Gives a SETXATTR the short form that libfuse knows, with the extended flag among the others.
@@ -100,7 +101,8 @@ static __thread uint32_t repeated;
 static __thread uint32_t audited;
 static pthread_key_t leaving_key;
 static pthread_once_t leaving_once = PTHREAD_ONCE_INIT;
-static int notes_crashes;
+// Where crashes are noted; NULL if they are not.
+static struct cfuse_journal *noted_in;
 
 enum {
   OPCODE_FORGET = 2,
@@ -130,7 +132,7 @@ static struct cfuse_thread *enlist(struct cfuse_context *context) {
   self->record.descriptor = -1;
   self->number = (int)syscall(SYS_gettid);
   pthread_setspecific(leaving_key, self);
-  if (notes_crashes) {
+  if (noted_in) {
     // A stack that overflows leaves no room on itself.
     void *memory = malloc(CRASH_STACK);
     stack_t stack = {.ss_sp = memory, .ss_size = CRASH_STACK};
@@ -352,21 +354,192 @@ int cfuse_session_resend(struct fuse_session *session) {
   return write(fuse_session_fd(session), &message, sizeof message) < 0 ? -errno : 0;
 }
 
+// MARK: Where the kernel can't send anything again
+
+enum { INBOXES = 32, MESSAGE = (1 << 20) + 4096, PAGE = 4096 };
+
+// What a thread has read, and how it answers that. A message begins with its length, 0 where there
+// is none.
+struct inbox {
+  char message[MESSAGE];
+  char answer[MESSAGE];
+  // How long the answer is that is being sent; 0 if none is.
+  uint32_t answer_length;
+  // Whether a thread of this process has taken what was left here.
+  uint32_t taken;
+  char padding[PAGE - 8];
+};
+
+// Behind the journal, with memory only where it is used.
+struct inboxes {
+  // What the first threads have read, and what processes that died have left of that.
+  struct inbox own[INBOXES];
+  struct inbox left[INBOXES];
+  // How many of the latter may hold something.
+  uint32_t left_count;
+  char padding[PAGE - 4];
+};
+
+static unsigned long journal_pages(void) {
+  return (sizeof(struct cfuse_journal) + PAGE - 1) & ~(unsigned long)(PAGE - 1);
+}
+
+unsigned long cfuse_journal_size(void) { return journal_pages() + sizeof(struct inboxes); }
+
+static struct inboxes *inboxes_of(struct cfuse_journal *journal) {
+  return (struct inboxes *)((char *)journal + journal_pages());
+}
+
+static struct in_header *message_of(struct inbox *inbox) {
+  return (struct in_header *)inbox->message;
+}
+
+static struct inbox *own_inbox(struct cfuse_context *context) {
+  size_t place = self ? (size_t)(self - context->journal->threads) : INBOXES;
+  return place < INBOXES ? &inboxes_of(context->journal)->own[place] : NULL;
+}
+
+static void copy_message(struct inbox *to, struct inbox *from) {
+  uint32_t length = message_of(from)->length;
+  memcpy(to->message + 4, from->message + 4, length - 4);
+  to->answer_length = 0;
+  // The length is what makes it one.
+  __atomic_store_n(&message_of(to)->length, length, __ATOMIC_RELEASE);
+}
+
+static void empty(struct inbox *inbox) {
+  __atomic_store_n(&message_of(inbox)->length, 0, __ATOMIC_RELEASE);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static int is_left(struct inboxes *inboxes, uint64_t unique) {
+  for (uint32_t place = 0; place < inboxes->left_count; place++) {
+    const struct in_header *left = message_of(&inboxes->left[place]);
+    if (left->length && left->unique == unique) return 1;
+  }
+  return 0;
+}
+
+static void leave_message(struct inboxes *inboxes, struct inbox *inbox) {
+  for (uint32_t place = 0; place < INBOXES; place++) {
+    struct inbox *left = &inboxes->left[place];
+    if (message_of(left)->length) continue;
+    copy_message(left, inbox);
+    if (place >= inboxes->left_count)
+      __atomic_store_n(&inboxes->left_count, place + 1, __ATOMIC_RELEASE);
+    return;
+  }
+}
+
+static void sort_inbox(struct cfuse_journal *journal, uint32_t place, int device) {
+  struct inboxes *inboxes = inboxes_of(journal);
+  struct inbox *inbox = &inboxes->own[place];
+  struct cfuse_record *record = &journal->threads[place].record;
+  const struct in_header *message = message_of(inbox);
+  if (message->length >= sizeof *message && message->length <= MESSAGE) {
+    int is_noted = record->state != CFUSE_IDLE;
+    if (inbox->answer_length && inbox->answer_length <= MESSAGE) {
+      // Where the kernel has it already, it says that nobody has asked.
+      if (write(device, inbox->answer, inbox->answer_length) >= 0 || errno == ENOENT)
+        __atomic_store_n(&record->state, CFUSE_IDLE, __ATOMIC_RELEASE);
+    } else if (message->opcode != OPCODE_INTERRUPT && !is_left(inboxes, message->unique) &&
+               !(is_forget(message->opcode) && is_noted)) {
+      leave_message(inboxes, inbox);
+    }
+  }
+  empty(inbox);
+}
+
+void cfuse_journal_sort(struct cfuse_context *context, int device) {
+  struct cfuse_journal *journal = context->journal;
+  if (!context->keeps) return;
+  for (uint32_t place = 0; place < INBOXES; place++) {
+    sort_inbox(journal, place, device);
+    inboxes_of(journal)->left[place].taken = 0;
+  }
+}
+
+// What another process had read, as if the kernel had sent it again; 0 if there is nothing.
+static ssize_t read_left(struct inboxes *inboxes, struct inbox *inbox) {
+  for (uint32_t place = 0; place < inboxes->left_count; place++) {
+    struct inbox *left = &inboxes->left[place];
+    if (!message_of(left)->length || __atomic_exchange_n(&left->taken, 1, __ATOMIC_ACQ_REL))
+      continue;
+    copy_message(inbox, left);
+    empty(left);
+    return message_of(inbox)->length;
+  }
+  return 0;
+}
+
+// The thread is done with what it has read: before its record says so, since who finds a message
+// without a record takes it for one that was never begun.
+static void drop_message(struct cfuse_context *context) {
+  struct inbox *inbox = own_inbox(context);
+  if (!inbox) return;
+  empty(inbox);
+  inbox->answer_length = 0;
+}
+
+static ssize_t read_keeping(struct cfuse_context *context, int device, void *buffer, size_t size) {
+  struct inbox *inbox = own_inbox(context);
+  if (!inbox) return read(device, buffer, size);
+  static __thread int is_populated;
+  if (!is_populated) {
+    madvise(inbox->message, MESSAGE, MADV_POPULATE_WRITE);
+    is_populated = 1;
+  }
+  ssize_t count = read_left(inboxes_of(context->journal), inbox);
+  int was_left = count > 0;
+  if (!was_left) count = read(device, inbox->message, size < MESSAGE ? size : MESSAGE);
+  if (count <= 0) return count;
+  memcpy(buffer, inbox->message, (size_t)count);
+  if (was_left) ((struct in_header *)buffer)->unique |= RESENT;
+  return count;
+}
+
+// Keeps an answer before it is sent. What READ answers can be read again; all else may have been
+// counted.
+static ssize_t write_keeping(struct cfuse_context *context, int device, struct iovec *parts,
+                             int count) {
+  enum { OPCODE_READ = 15 };
+  struct out_header *header = parts[0].iov_base;
+  if (header->unique) header->unique &= ~RESENT;
+  struct inbox *inbox = own_inbox(context);
+  if (inbox && header->unique && message_of(inbox)->unique == header->unique &&
+      message_of(inbox)->opcode != OPCODE_READ && header->length <= MESSAGE) {
+    size_t length = 0;
+    for (int part = 0; part < count; part++) {
+      memcpy(inbox->answer + length, parts[part].iov_base, parts[part].iov_len);
+      length += parts[part].iov_len;
+    }
+    __atomic_store_n(&inbox->answer_length, (uint32_t)length, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  }
+  return writev(device, parts, count);
+}
+
 static void note_crash(int signal, siginfo_t *details, void *context) {
   (void)context;
   struct sigaction plain = {.sa_handler = SIG_DFL};
   sigaction(signal, &plain, NULL);
-  // What others send says nothing about the request.
-  if (self && (details->si_code > 0 || details->si_pid == getpid())) self->record.crashes++;
+  // What others send says nothing about the request, nor about us.
+  int is_own = details->si_code > 0 || details->si_pid == getpid();
+  if (!is_own) {
+    // It may have come to any thread.
+    __atomic_fetch_add(&noted_in->outside_signals, 1, __ATOMIC_RELAXED);
+  } else if (self) {
+    self->record.crashes++;
+  }
   raise(signal);
 }
 
-void cfuse_note_crashes(void) {
+void cfuse_note_crashes(struct cfuse_journal *journal) {
   static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
   struct sigaction action = {.sa_sigaction = note_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  noted_in = journal;
   for (size_t index = 0; index < sizeof signals / sizeof signals[0]; index++)
     sigaction(signals[index], &action, NULL);
-  notes_crashes = 1;
 }
 
 // The kernel sends a request again: what is known of it becomes the record of this thread, which
@@ -394,7 +567,10 @@ static __attribute__((noinline)) int claim(struct cfuse_context *context, int de
     break;
   }
   if (record->unique != unique || record->crashes < CFUSE_CRASHES) return 1;
-  struct out_header answer = {.length = sizeof answer, .error = -EIO, .unique = header->unique};
+  // Only who sends it again knows it by that bit.
+  struct out_header answer = {.length = sizeof answer,
+                              .error = -EIO,
+                              .unique = context->keeps ? unique : header->unique};
   __atomic_fetch_add(&journal->refused, 1, __ATOMIC_RELAXED);
   context->give_up(context->owner, header->opcode, header->node, header->uid, header->pid);
   // Nobody waits any more where this fails.
@@ -452,12 +628,14 @@ static ssize_t transport_read(int device, void *buffer, size_t size, void *user)
   }
   struct cfuse_thread *thread = enlist(context);
   if (thread) {
+    if (__builtin_expect(context->keeps, 0)) drop_message(context);
     // First of all: what is answered is not to be done again.
     __atomic_store_n(&thread->record.state, CFUSE_IDLE, __ATOMIC_RELEASE);
     __atomic_store_n(&thread->serving, 0, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&thread->served, 1, __ATOMIC_SEQ_CST);
   }
-  ssize_t count = read(device, buffer, size);
+  ssize_t count = context->keeps ? read_keeping(context, device, buffer, size)
+                                 : read(device, buffer, size);
   if (thread) {
     __atomic_store_n(&thread->serving, 1, __ATOMIC_SEQ_CST);
     // Behind that store: one of the two sees what the other has stored.
@@ -477,6 +655,7 @@ static ssize_t transport_read(int device, void *buffer, size_t size, void *user)
 
 static ssize_t transport_writev(int device, struct iovec *parts, int count, void *user) {
   struct cfuse_context *context = user;
+  if (__builtin_expect(context->keeps, 0)) return write_keeping(context, device, parts, count);
   if (__builtin_expect(context->init_answered, 1) || count != 2)
     return writev(device, parts, count);
   struct out_header *header = parts[0].iov_base;
@@ -552,15 +731,16 @@ int cfuse_session_repeat_init(struct fuse_session *session, struct cfuse_context
   struct fuse_buf buffer = {.size = length, .mem = message};
   fuse_session_process_buf(session, &buffer);
   context->rehearsal = NULL;
-  context->offered_flags = offered[0] | (uint64_t)offered[1] << 32;
+  context->offered_flags = (offered[0] | (uint64_t)offered[1] << 32) & ~context->hidden_flags;
   if (!context->init_answered || memcmp(now.answer, agreed->answer, sizeof now.answer) != 0)
     return -EPROTO;
   return 0;
 }
 
-int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle) {
+int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle,
+                        int clones) {
   struct fuse_loop_config *config = fuse_loop_cfg_create();
-  fuse_loop_cfg_set_clone_fd(config, 1);
+  fuse_loop_cfg_set_clone_fd(config, clones);
   fuse_loop_cfg_set_max_threads(config, threads);
   fuse_loop_cfg_set_idle_threads(config, idle);
   int result = fuse_session_loop_mt(session, config);

@@ -7,8 +7,8 @@ public import CFuse3
 
 /// The records of all requests under way, in memory of the caller's.
 public struct RequestJournal: @unchecked Sendable {
-  /// How many bytes it needs, aligned to 128.
-  public static let byteCount = MemoryLayout<cfuse_journal>.size
+  /// How many bytes it needs, aligned to a page.
+  public static let byteCount = Int(cfuse_journal_size())
 
   let raw: UnsafeMutablePointer<cfuse_journal>
 
@@ -30,6 +30,9 @@ public struct RequestJournal: @unchecked Sendable {
 
   /// How many requests were refused because each process that served them crashed.
   public var refused: UInt { raw.pointee.refused }
+
+  /// How often a signal of a crash has come that somebody else had sent.
+  public var outsideSignals: UInt32 { raw.pointee.outside_signals }
 
   // MARK: Threads that hang
 

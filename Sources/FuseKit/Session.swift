@@ -19,17 +19,20 @@ public final class Session: @unchecked Sendable {
   ///
   /// `journal` is empty, and stays where it is for as long as the process lives.
   ///
+  /// `isOldKernel` hides what kernels before 6.9 can't do.
+  ///
   /// `passthrough` is wanted where the process may have it; over an overlay it takes two levels.
   ///
   /// Throws EINVAL if libfuse refuses the options.
   public init(
     _ fileSystem: FileSystem, options: String, journal: RequestJournal,
-    passthrough: Passthrough = .none
+    passthrough: Passthrough = .none, isOldKernel: Bool = false
   ) throws(Errno) {
     context = .allocate(capacity: 1)
     context.initialize(to: cfuse_context())
     context.pointee.journal = journal.raw
     context.pointee.bell = -1
+    context.pointee.hidden_flags = isOldKernel ? CFUSE_PASSTHROUGH | CFUSE_HAS_RESEND : 0
     context.pointee.forget = { owner, node, count in
       // The owner outlives the session, which keeps it.
       Unmanaged<FileSystem>.fromOpaque(owner.unsafelyUnwrapped).takeUnretainedValue()
@@ -111,10 +114,21 @@ public final class Session: @unchecked Sendable {
   /// Whether the kernel can send again what was read and not answered.
   public var canResend: Bool { context.pointee.offered_flags & CFUSE_HAS_RESEND != 0 }
 
+  /// Keeps what is read until it is answered, since the kernel can't send it again.
+  ///
+  /// Before anybody serves.
+  public func keepRequests() { context.pointee.keeps = 1 }
+
+  /// Sorts what was kept by threads that are dead.
+  ///
+  /// Only while nobody serves, and before the journal is taken over.
+  public func sortKept() { cfuse_journal_sort(context, descriptor) }
+
   /// Has the kernel send again what was read and not answered.
   ///
   /// Only while nobody serves. Throws EINVAL where the kernel can't.
   public func resend() throws(Errno) {
+    if context.pointee.keeps != 0 { return }
     let result = cfuse_session_resend(session)
     if result < 0 { throw Errno(-result) }
   }
@@ -125,7 +139,7 @@ public final class Session: @unchecked Sendable {
   public func finishForgetting() { cfuse_journal_forget(context) }
 
   /// From here on a crash is noted in the record of the request that was being served.
-  public func noteCrashes() { cfuse_note_crashes() }
+  public func noteCrashes() { cfuse_note_crashes(context.pointee.journal) }
 
   /// The first request behind a silence rings this eventfd, if the journal says so.
   public func ring(_ bell: CInt) { context.pointee.bell = bell }
@@ -159,7 +173,7 @@ public final class Session: @unchecked Sendable {
 
   /// Serves until the kernel ends the connection, with `threads` loop threads of which `idle` stay.
   public func serve(threads: UInt32, idle: UInt32) throws(Errno) {
-    let result = cfuse_session_serve(session, threads, idle)
+    let result = cfuse_session_serve(session, threads, idle, context.pointee.keeps == 0 ? 1 : 0)
     if result < 0 { throw Errno(-result) }
   }
 }

@@ -170,6 +170,9 @@ extension Descriptor {
     /// Whether every process that takes over crashes: `SANDBOXFS_FAULT_TAKEOVER`.
     public static let takeoverCrashes = getenv("SANDBOXFS_FAULT_TAKEOVER") != nil
 
+    /// Whether the kernel is taken as an old one: `SANDBOXFS_FAULT_OLD_KERNEL`.
+    public static let isOldKernel = getenv("SANDBOXFS_FAULT_OLD_KERNEL") != nil
+
     /// How often threads that hang are looked for: `SANDBOXFS_FAULT_WATCH`, in milliseconds.
     public static let watchMilliseconds = getenv("SANDBOXFS_FAULT_WATCH").flatMap {
       CInt(String(cString: $0))

@@ -16,6 +16,7 @@ extension ViewFileSystem {
   public func takeOver(keeping own: [CInt], _ session: Session) throws(DamagedState) {
     let unused = try nodes.recover(handles)
     try audit.recover()
+    session.sortKept()
     journal.takeOver()
     journal.forEachLeft { $0.settleAudit(audit.total) }
     session.finishForgetting()

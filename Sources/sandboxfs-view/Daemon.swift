@@ -66,12 +66,12 @@ final class Daemon {
 
   /// Says that the view is there, and has it served until the kernel ends the connection.
   func run() throws(StartError) {
-    // Where the kernel can't repeat what was asked, nobody could take over.
-    guard isSupervised, session.canResend else {
+    guard isSupervised else {
       startup.answer("ready")
       serve()
       return emptyAtExit()
     }
+    if !session.canResend { session.keepRequests() }
     guard case .failed(let reason) = try supervise() else {
       // The rules may have been changed by who has served.
       policy.restore()
@@ -120,10 +120,8 @@ final class Daemon {
   private func serve() {
     do throws(Errno) {
       if fileSystem.supervision.restarts > 0 { try audit.takeOver() }
-      // The thread that serves does not wait for the log.
-      fileSystem.report = { [audit] event in
-        try? DaemonProcess.startThread { audit.note(event) }
-      }
+      // Before whoever is refused hears of it, and may end this process too.
+      fileSystem.report = { [audit] event in audit.note(event) }
       fileSystem.reportHangs()
       try control.start()
       try audit.start()
@@ -252,6 +250,15 @@ final class Daemon {
     }
   }
 
+  /// Whether the kernel is to be taken as one before 6.9: only in builds for tests.
+  private static var isOldKernel: Bool {
+    #if DEBUG
+      FaultInjection.isOldKernel
+    #else
+      false
+    #endif
+  }
+
   /// A session that is mounted nowhere.
   static func session(
     _ fileSystem: ViewFileSystem, _ configuration: ViewConfiguration
@@ -260,10 +267,11 @@ final class Daemon {
     case .kernel:
       try Session(
         fileSystem, options: "", journal: fileSystem.journal,
-        passthrough: fileSystem.isOnOverlay ? .overOverlay : .direct)
+        passthrough: fileSystem.isOnOverlay ? .overOverlay : .direct, isOldKernel: isOldKernel)
     case .fusermount:
       try Session(
-        fileSystem, options: MountOptions.helper(configuration), journal: fileSystem.journal)
+        fileSystem, options: MountOptions.helper(configuration), journal: fileSystem.journal,
+        isOldKernel: isOldKernel)
     }
   }
 

@@ -26,6 +26,7 @@ final class Supervisor {
   private var failures = 0
   /// How often the view had been taken over at the last death.
   private var takeovers = UInt64.max
+  private var outsideSignals: UInt32 = 0
 
   /// A supervisor for a view that is mounted and has answered INIT.
   ///
@@ -96,8 +97,10 @@ final class Supervisor {
         return .failed("what the last process left in memory is damaged")
       case .exited(let status):
         return .failed("the connection to the kernel has failed (status \(status))")
-      case .killed(let signal): isCrash = signal != 9
+      case .killed(let signal):
+        isCrash = signal != 9 && fileSystem.journal.outsideSignals == outsideSignals
       }
+      outsideSignals = fileSystem.journal.outsideSignals
       fileSystem.deathMicroseconds = monotonicMicroseconds()
       if fileSystem.nextProgram >= 0 {
         upgrade()

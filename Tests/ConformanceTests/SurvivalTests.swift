@@ -21,6 +21,7 @@ private func kill(_ count: Int, serving view: TestView, signal: Int32, every mic
   // Not for ever: a view that nobody serves any more has no such process.
   for _ in 0..<(count * 200) where killed < count {
     usleep(microseconds)
+    if (try? view.daemon.exitStatusIfEnded()) != .some(nil) { break }
     guard let worker = RunningProcess(pid: view.daemon.pid).children.first, worker != last else {
       continue
     }
@@ -30,16 +31,21 @@ private func kill(_ count: Int, serving view: TestView, signal: Int32, every mic
   return killed
 }
 
+private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
+
 @Suite(.serialized) struct SurvivalTests {
   struct Death: Sendable, CustomTestStringConvertible {
     var signal: Int32 = SIGKILL
     let everyMicroseconds: UInt32
     var ground = Ground.memory
     var descriptorLimit: Int?
+    /// Whether the kernel is taken as one that can't send anything again.
+    var isOld = false
 
     var testDescription: String {
       "\(ground.rawValue), signal \(signal) every \(everyMicroseconds) µs"
         + (descriptorLimit.map { ", with \($0) descriptors" } ?? "")
+        + (isOld ? ", as on an old kernel" : "")
     }
   }
 
@@ -49,11 +55,13 @@ private func kill(_ count: Int, serving view: TestView, signal: Int32, every mic
       Death(everyMicroseconds: 20_000),
       Death(everyMicroseconds: 3_000, ground: .disk),
       Death(everyMicroseconds: 20_000, ground: .user),
+      Death(everyMicroseconds: 10_000, isOld: true),
       Death(signal: SIGSEGV, everyMicroseconds: 20_000),
       Death(everyMicroseconds: 20_000, descriptorLimit: 128),
     ].filter { $0.ground != .user || Ground.possible.contains(.user) })
   func killed(_ death: Death) throws {
-    let settings = TestView.Settings(descriptorLimit: death.descriptorLimit)
+    let settings = TestView.Settings(
+      descriptorLimit: death.descriptorLimit, faults: death.isOld ? oldKernel : [:])
     try withSurvivingView(on: death.ground, settings) { view in
       let app = try startSurvivor(
         in: view.path + "/Documents", on: death.ground, milliseconds: killCount * 60)
@@ -88,16 +96,25 @@ private func kill(_ count: Int, serving view: TestView, signal: Int32, every mic
   struct Faults: Sendable, CustomTestStringConvertible {
     let ground: Ground
     let oneIn: Int
+    var isOld = false
 
-    var testDescription: String { "\(ground.rawValue), one in \(oneIn) passes" }
+    var testDescription: String {
+      "\(ground.rawValue), one in \(oneIn) passes" + (isOld ? ", as on an old kernel" : "")
+    }
   }
 
   @Test(
     "an app sees only pauses when who serves it dies between any two steps",
-    arguments: [Faults(ground: .memory, oneIn: 500), Faults(ground: .disk, oneIn: 100)])
+    arguments: [
+      Faults(ground: .memory, oneIn: 500), Faults(ground: .disk, oneIn: 100),
+      Faults(ground: .memory, oneIn: 500, isOld: true),
+    ])
   func faults(_ faults: Faults) throws {
     try withGround(faults.ground) { directory in
-      let view = try TestView(in: directory, TestView.Settings(faultOneIn: faults.oneIn))
+      let view = try TestView(
+        in: directory,
+        TestView.Settings(
+          faultOneIn: faults.oneIn, faults: faults.isOld ? oldKernel : [:]))
       let app = try startSurvivor(in: view.path + "/Documents", milliseconds: killCount * 100)
       #expect(try app.wait() == 0)
       #expect(view.restarts() >= killCount)

@@ -96,7 +96,8 @@ struct cfuse_agreement {
 struct cfuse_journal {
   /// Not 0 where whoever looks for threads that hang is to be woken by the next request.
   uint32_t watcher_sleeps;
-  uint32_t reserved;
+  /// How often a signal of a crash has come that somebody else had sent.
+  uint32_t outside_signals;
   /// How many of `threads` are in use.
   uint32_t thread_count;
   /// How many of `left` are.
@@ -136,6 +137,10 @@ struct cfuse_context {
   /// The request number of INIT, until it has been answered.
   uint64_t init_request;
   int init_answered;
+  /// INIT flags that are taken as not offered.
+  uint64_t hidden_flags;
+  /// Whether what is read is kept, since the kernel can't send it again.
+  int keeps;
   /// An eventfd that wakes whoever looks for threads that hang; -1 if nobody does.
   int bell;
   /// Where INIT is not the kernel's but a repetition: what it is answered is noted here.
@@ -159,11 +164,18 @@ int cfuse_session_repeat_init(struct fuse_session *session, struct cfuse_context
                               const struct cfuse_agreement *agreed);
 /// Serves with `threads` loop threads, of which `idle` are kept, until the kernel ends the
 /// connection. 0, or -errno.
-int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle);
+///
+/// Where `clones` is 0 all read from one device: whoever takes over can answer by no other.
+int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle, int clones);
 
+/// How many bytes a journal takes, with what is kept where the kernel can't send again.
+unsigned long cfuse_journal_size(void);
 /// Takes over what a process has left that died while it served: all its threads are gone, and none
 /// of ours serves yet.
 void cfuse_journal_take_over(struct cfuse_journal *journal);
+/// Sorts what threads had read that are dead: what was being answered is answered now, and the rest
+/// is left for those who read next. Only where it is kept, and before `cfuse_journal_take_over`.
+void cfuse_journal_sort(struct cfuse_context *context, int device);
 /// Does what processes that died should have done for a FORGET.
 void cfuse_journal_forget(struct cfuse_context *context);
 /// How many requests have been answered since the last takeover.
@@ -185,7 +197,7 @@ void cfuse_journal_blame(struct cfuse_journal *journal, uint32_t place);
 /// Whether the next request is to wake whoever looks.
 void cfuse_journal_let_watcher_sleep(struct cfuse_journal *journal, int sleeps);
 /// From here on a signal of a crash is noted in the record of the thread that has crashed.
-void cfuse_note_crashes(void);
+void cfuse_note_crashes(struct cfuse_journal *journal);
 
 /// The record of the request that this thread serves; one that nobody reads if there is none.
 struct cfuse_record *cfuse_current(void);
