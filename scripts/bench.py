@@ -27,7 +27,7 @@ import tempfile
 import time
 
 import bench_seals
-from bench_report import by_hand, markdown, picture
+from bench_report import DEATHS, by_hand, markdown, picture
 
 IDENTIFIER = "org.sandboxfs.bench"
 # Fewer rounds say nothing of how much they differ.
@@ -220,6 +220,8 @@ class Place:
         self.name, self.path, self.uid, self.target, self.flags = name, path, uid, target, flags
         self.daemon = None
         self.mounting = None
+        # The program that knows who serves it, where we are that.
+        self.sandboxfs = None
 
     def make_cold(self):
         """Has the kernel forget what it keeps of a FUSE mount, and of no other."""
@@ -238,6 +240,24 @@ class Place:
             return None
         return {key: int(fields[field].split()[0])
                 for key, field in (("resident", "VmRSS"), ("anonymous", "RssAnon"))}
+
+
+    def status(self):
+        """What the view says about itself."""
+        views = json.loads(run(*self.sandboxfs, "status", "--json"))
+        return next(view for view in views if view["target"] == self.target)
+
+    def pauses(self):
+        """Microseconds in which nobody served, death by death; and the memory of who watches."""
+        pauses = []
+        for _ in range(DEATHS):
+            before = self.status()
+            os.kill(before["worker"], signal.SIGKILL)
+            while (after := self.status())["restarts"] == before["restarts"]:
+                time.sleep(0.001)
+            pauses.append(after["lastPauseMicroseconds"])
+        self.daemon = self.status()["supervisor"]
+        return {"pauses": pauses, "supervisor": self.memory()}
 
 
 class Places:
@@ -364,6 +384,7 @@ class Places:
         self.fill(os.path.join(container, "data", "Documents"), uid)
         flags = MS_NOSUID | MS_NODEV | (0 if isUsers else MS_NOEXEC)
         place = Place(kind, os.path.join(target, "Documents"), uid, target, flags)
+        place.sandboxfs = words
         if isUsers:
             with open_device():
                 return self.mounted(place, *words, "mount", identifier, target)
@@ -566,6 +587,9 @@ def main():
             place.name: {"idle": idle[place.name], "afterwards": place.memory(),
                          "mounting": round(place.mounting, 4)}
             for place in places.all if place.daemon}
+        for place in places.all:
+            if place.sandboxfs:
+                report["daemons"][place.name].update(place.pauses())
     finally:
         places.remove()
     report["ratios"] = ratios(report["seconds"])

@@ -1,9 +1,12 @@
 # What scripts/bench shows of its measurements: a page in Markdown, a picture, and a verdict.
 
 import os
+import statistics
 
 import bench_seals
 
+# How often who serves is killed.
+DEATHS = 50
 NAMES = {
     "bind": "bind mount", "bindfs": "bindfs", "overlay": "fuse-overlayfs", "hp": "passthrough_hp",
     "view": "view", "rules": "view, 10,000 rules", "limited": "view with a limit",
@@ -85,6 +88,15 @@ def markdown(report, prose):
         lines.append("| %s | %s | %s | %.0f ms |" % (
             NAMES[name], memory(daemon["idle"]), memory(daemon["afterwards"]),
             daemon["mounting"] * 1000))
+    lines += ["", "## Deaths", "",
+              "For how long nobody serves when who does is killed, in ms: the median and the most",
+              "of %d. Then the memory of the process that watches, as above." % DEATHS, "",
+              "| | pause | watcher |", "|---|---|---|"]
+    for name, daemon in report["daemons"].items():
+        if "pauses" in daemon:
+            pauses = [pause / 1000 for pause in daemon["pauses"]]
+            lines.append("| %s | %.1f, %.1f | %s |" % (
+                NAMES[name], statistics.median(pauses), max(pauses), memory(daemon["supervisor"])))
     lines += ["", "## The machine", "", "| | |", "|---|---|"]
     lines += ["| %s | %s |" % fact for fact in report["machine"].items()]
     lines += ["| left out: %s | %s |" % (NAMES[name], why)

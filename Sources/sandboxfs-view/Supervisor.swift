@@ -24,6 +24,8 @@ final class Supervisor {
   /// By how much the kernel would rather end those that serve than others; nil for as it is.
   private let memoryScore: CInt?
   private var failures = 0
+  /// How many of these nobody else has brought about.
+  private var crashes = 0
   /// How often the view had been taken over at the last death.
   private var takeovers = UInt64.max
   private var outsideSignals: UInt32 = 0
@@ -42,6 +44,8 @@ final class Supervisor {
     self.serve = serve
     signals = try ProcessWatch()
     session.ring(signals.ringer.bell)
+    // Here, so that it is so in those that serve from their first moment.
+    session.noteCrashes()
     // Whoever ends this one ends a view, at a death or at once.
     memoryScore = DaemonProcess.setMemoryScore(-1000)
     let passing = [Startup.readiness] + startup.inherited
@@ -132,8 +136,9 @@ final class Supervisor {
     let hasAnswered = journal.takeovers != takeovers && journal.answered > 0
     takeovers = journal.takeovers
     failures = hasAnswered ? 0 : failures + 1
+    crashes = hasAnswered ? 0 : crashes + (isCrash ? 1 : 0)
     if failures > Supervisor.crashLimit { Pause.microseconds(10_000) }
-    return failures < (isCrash ? Supervisor.crashLimit : Supervisor.killLimit)
+    return crashes < Supervisor.crashLimit && failures < Supervisor.killLimit
   }
 
   private func replace() -> WatchedProcess? {
@@ -156,7 +161,6 @@ final class Supervisor {
   private func begin() {
     WatchedProcess.setName("sandboxfs-work")
     if let memoryScore { DaemonProcess.setMemoryScore(memoryScore) }
-    session.noteCrashes()
   }
 
   private func takeOver() {

@@ -8,15 +8,6 @@ import LinuxKit
 import TestSupport
 import Testing
 
-/// The events in a container's log.
-private func events(in container: String) -> [String] {
-  let log = FileManager.default.contents(atPath: container + "/log") ?? Data()
-  return log.split(separator: UInt8(ascii: "\n")).compactMap { line in
-    guard case .event(_, let text) = AuditEntry(line: Array(line)) else { return nil }
-    return String(decoding: text, as: UTF8.self)
-  }
-}
-
 /// Waits for the daemon's end; its exit status, nil if it goes on.
 private func end(of view: TestView) throws -> Int32? {
   for _ in 0..<20_000 {

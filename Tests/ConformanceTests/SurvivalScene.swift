@@ -1,5 +1,7 @@
 // Views whose processes die, with an app in them that checks every answer.
 
+import Containers
+import Foundation
 import Glibc
 import LinuxKit
 import TestSupport
@@ -41,6 +43,15 @@ func startSurvivor(
 func programSource(_ name: String) -> String {
   let here = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2)
   return (here + ["Programs", Substring(name)]).joined(separator: "/")
+}
+
+/// The events in a container's log.
+func events(in container: String) -> [String] {
+  let log = FileManager.default.contents(atPath: container + "/log") ?? Data()
+  return log.split(separator: UInt8(ascii: "\n")).compactMap { line in
+    guard case .event(_, let text) = AuditEntry(line: Array(line)) else { return nil }
+    return String(decoding: text, as: UTF8.self)
+  }
 }
 
 /// Waits until something is so; false if it is not within 10 s.
