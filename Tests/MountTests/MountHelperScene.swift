@@ -41,10 +41,15 @@ private func prelude(_ directory: String, owner: UInt32?) -> String {
       /proc/self/mountinfo | grep "^$T/" |
       sed -e 's/,nosuid,nodev//' -e 's/,relatime//' -e 's/,noatime//' -e 's/\\040/ /' | short
   }
-  dies() {
+  daemons() {
     for daemon in $(pgrep -x sandboxfs-view) $(pgrep -x sandboxfs-work); do
-      [ "$(readlink /proc/$daemon/fd/3)" != "$C" ] || kill -9 $daemon
+      [ "$(readlink /proc/$daemon/fd/3)" != "$C" ] || echo $daemon
     done
+  }
+  # Each of them would put another in the place of one that is killed, if it could.
+  dies() {
+    for _ in 1 2 3; do for daemon in $(daemons); do kill -STOP $daemon; done; done
+    for daemon in $(daemons); do kill -9 $daemon; done
     for _ in $(seq 500); do as stat $1 > /dev/null 2>&1 || return 0; sleep 0.01; done
     echo "$1 lives on"
   }

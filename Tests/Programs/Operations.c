@@ -2,7 +2,6 @@
 //
 // Usage: Operations UID [GID] — becomes that user first. Lines are `OPERATION<TAB>PATH` or
 // `OPERATION<TAB>PATH<TAB>PATH2`; each is answered by `ok` or the name of the errno.
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
