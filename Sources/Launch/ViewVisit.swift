@@ -1,9 +1,7 @@
-// A host tool at the data of an app: through the app's view, so that rules and limits hold and the
-// kernel's cache of the view stays true; and as the app's user, so that nothing that the app has
-// put there lends the tool more than the app has.
+// A host tool at the data of an app, through the app's view as the app's user: nothing that the app
+// has put there lends the tool more than the app has.
 public import Containers
 public import LinuxKit
-internal import Mounting
 internal import Paths
 
 /// A view that a host tool may work in, for as long as it is lent.
@@ -49,21 +47,12 @@ extension Launch {
     _ configuration: ViewConfiguration, _ options: RunOptions, isCurrent: () -> Bool,
     _ body: (borrowing VisitedView) throws -> Result
   ) throws -> (result: Result, remarks: [String]) {
-    let signals = try watchedSignals()
-    let directory = try RunDirectory(environment: options.environment)
-    directory.sweep()
-    let lease = try ViewLease(
-      container, configuration, named: viewName(of: container, record, options), in: directory,
-      signals, isCurrent: isCurrent)
-    let outcome: Swift.Result<Result, any Error>
-    do {
-      let turn = try container.open(".", Flags.directory)
-      outcome = .success(try visit(lease.path, record, turn, body))
-    } catch {
-      outcome = .failure(error)
+    let visited = try container.duplicate()
+    return try withLease(
+      container, record, configuration, options, isCurrent: isCurrent
+    ) { path in
+      try visit(path, record, visited.open(".", Flags.directory), body)
     }
-    let remarks = lease.end(in: directory)
-    return (try outcome.get(), remarks)
   }
 
   private static func visit<Result>(
