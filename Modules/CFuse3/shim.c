@@ -1,5 +1,6 @@
 #include "CFuse3.h"
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -623,7 +624,8 @@ static ssize_t transport_read(int device, void *buffer, size_t size, void *user)
     uintptr_t start = (uintptr_t)buffer & ~(uintptr_t)4095;
     uintptr_t end = ((uintptr_t)buffer + size + 4095) & ~(uintptr_t)4095;
     madvise((void *)start, end - start, MADV_POPULATE_WRITE);
-    madvise((void *)start, end - start, MADV_DONTFORK);
+    // Not where INIT is received: the buffer of the only thread lies among all that it has.
+    if (context->init_answered) madvise((void *)start, end - start, MADV_DONTFORK);
     populated = buffer;
   }
   struct cfuse_thread *thread = enlist(context);
@@ -688,6 +690,9 @@ static ssize_t transport_splice(int from, off_t *from_offset, int to, off_t *to_
 struct fuse_session *cfuse_session_new(const char *option,
                                        const struct fuse_lowlevel_ops *operations,
                                        struct cfuse_context *context) {
+  // What threads receive into is kept out of copies of the process, by the page: it has to be a
+  // mapping of its own, however large what was freed before has been.
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
   char *arguments[] = {(char *)"sandboxfs-view", (char *)"-o", (char *)option, NULL};
   struct fuse_args args = FUSE_ARGS_INIT(option[0] ? 3 : 1, arguments);
   return fuse_session_new(&args, operations, sizeof *operations, context);

@@ -84,6 +84,20 @@ private func end(of view: TestView) throws -> Int32? {
     }
   }
 
+  @Test("a view with many rules is served by whoever takes over")
+  func manyRules() throws {
+    try withGround(.memory) { directory in
+      let rules = (0..<10_000).map { "/Documents/name\($0)/*.x\($0) -exec\n" }.joined()
+      let view = try TestView(
+        in: directory, TestView.Settings(profile: "/ read write exec backup\n" + rules))
+      #expect(mkdir(view.path + "/Documents/a", 0o700) == 0)
+      let worker = try #require(RunningProcess(pid: view.daemon.pid).children.first)
+      #expect(kill(worker, SIGKILL) == 0)
+      #expect(mkdir(view.path + "/Documents/b", 0o700) == 0)
+      #expect(try view.unmount() == 0)
+    }
+  }
+
   @Test("a view whose every server dies at once ends, and says so")
   func loop() throws {
     try withGround(.memory) { directory in
