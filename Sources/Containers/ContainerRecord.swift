@@ -84,6 +84,20 @@ public struct ContainerRecord: Equatable, Sendable {
 }
 
 extension ContainerRecord {
+  /// What of it holds on another host.
+  ///
+  /// Nothing of owner, key and seal, which are another's there, and nothing of what a person has
+  /// lent or limited here.
+  public var portable: ContainerRecord {
+    var portable = ContainerRecord(
+      identifier: identifier, ownerUID: 0, ownerGID: 0, bundleName: bundleName,
+      executable: executable, displayName: displayName, version: version,
+      sealState: bundleName.isEmpty ? .dataOnly : .unsigned, profileName: profileName,
+      inodeKey: [0, 0], installedSeconds: installedSeconds, updatedSeconds: updatedSeconds)
+    portable.requirement = requirement
+    return portable
+  }
+
   /// What the seal vouches for: which bundle this is, what runs, and what its chunks are.
   ///
   /// Owners and dates are not in it: a store that is taken to another place changes them.

@@ -23,7 +23,9 @@ extension Launch {
       throw LaunchError(.ours, "cannot look at process \(run.first): \(error.message)")
     }
     guard run.isStillThere, !first.waitForEnd(milliseconds: 0) else { throw notRunning(record) }
-    var sandbox = try joinedSandbox(record, command, options, view: placeOfView(run.device))
+    // Of it only the environment, the command and the place are decided here.
+    var sandbox = try Launch.sandbox(
+      for: record, command, options, view: placeOfView(run.device), stage: [])
     sandbox.executesByRules = (try? DaemonStatus.ask(container))?.executesByRules == true
     // Where the caller cannot see the view, the shell inside says what is not there.
     if !sandbox.view.isEmpty {
@@ -51,27 +53,19 @@ extension Launch {
 private func runningApp(
   in container: borrowing Descriptor, _ record: ContainerRecord
 ) throws(LaunchError) -> RunningApp {
+  let status: DaemonStatus?
   do throws(MountError) {
-    guard let status = try DaemonStatus.ask(container),
-      let run = RunningApp.all(device: status.device).min(by: { $0.first < $1.first })
-    else { throw MountError(.failed, notRunning(record).message) }
-    return run
+    status = try DaemonStatus.ask(container)
   } catch {
     throw LaunchError(.ours, error.message)
   }
+  guard let status, let run = RunningApp.all(device: status.device).min(by: { $0.first < $1.first })
+  else { throw notRunning(record) }
+  return run
 }
 
 private func notRunning(_ record: ContainerRecord) -> LaunchError {
   LaunchError(.ours, "\(record.identifier) does not run; start it with 'sandboxfs run'")
-}
-
-/// What the command sees: of it only the environment, the command and the place are decided here.
-private func joinedSandbox(
-  _ record: ContainerRecord, _ command: [[UInt8]], _ options: RunOptions, view: [UInt8]
-) throws(LaunchError) -> Sandbox {
-  var options = options
-  options.allowed = []
-  return try Launch.sandbox(for: record, command, options, view: view, stage: [])
 }
 
 /// Where the caller sees all of a view; empty if nowhere.

@@ -144,14 +144,15 @@ private struct Request {
     lent = try Self.places(record.grants, options)
   }
 
-  /// What is lent, those that hold others first; what is lent for once takes the place of what the
-  /// record says about the same path.
+  /// What is lent, those that hold others first; what is said last about a path holds, for once
+  /// behind what the record says.
   private static func places(
     _ grants: [Grant], _ options: RunOptions
   ) throws(LaunchError) -> [LentPlace] {
-    let kept = grants.filter { grant in !options.lent.contains { $0.path == grant.path } }
+    var last: [[UInt8]: Grant] = [:]
+    for grant in grants + options.lent { last[grant.path] = grant }
     do throws(GrantError) {
-      return try (kept + options.lent).map { grant throws(GrantError) in
+      return try last.values.map { grant throws(GrantError) in
         try Launch.place(
           of: grant, keepingFrom: options.privatePlaces, environment: options.environment)
       }.sorted { $0.path.count < $1.path.count }

@@ -20,7 +20,7 @@ public struct RunningApp: Sendable {
   /// All that run, as far as the caller may look: the views of `device` only, if it is not nil.
   public static func all(device: DeviceNumber? = nil) -> [RunningApp] {
     var places: [[UInt8]: MountEntry?] = [:]
-    var runs: [(entry: MountEntry, first: Int32)] = []
+    var runs: [(entry: MountEntry, first: Int32, processes: [UInt8])] = []
     var members: [[UInt8]: [RunningProcess]] = [:]
     let own = RunningProcess.current
     guard let ownProcesses = own.namespace(.processes) else { return [] }
@@ -33,17 +33,15 @@ public struct RunningApp: Sendable {
       guard let entry, device == nil || entry.device == device else { continue }
       let numbers = process.numbers
       if numbers.count == own.numbers.count + 1, numbers.last == 1 {
-        runs.append((entry, process.pid))
-        members[processes, default: []] += []
+        runs.append((entry, process.pid, processes))
       } else {
         members[processes, default: []].append(process)
       }
     }
-    return runs.compactMap { run in
-      guard let processes = RunningProcess(pid: run.first).namespace(.processes) else { return nil }
-      return RunningApp(
+    return runs.map { run in
+      RunningApp(
         device: run.entry.device, identifier: run.entry.source, first: run.first,
-        processes: (members[processes] ?? []).sorted { $0.pid < $1.pid })
+        processes: (members[run.processes] ?? []).sorted { $0.pid < $1.pid })
     }
   }
 

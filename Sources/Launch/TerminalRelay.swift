@@ -76,9 +76,18 @@ final class TerminalRelay {
     if ready[1] { show() }
   }
 
+  /// More than a terminal holds that nobody has read.
+  private static let lastByteCount = 1 << 20
+
   /// Shows what is left at the end, and gives the person's terminal back.
   func end() {
-    while isOpen, show() {}
+    // Who goes on writing, such as a process that the program left behind, is not waited for.
+    var rest = Self.lastByteCount
+    while isOpen, rest > 0 {
+      let count = show()
+      if count == 0 { break }
+      rest -= count
+    }
     raw = nil
   }
 
@@ -92,15 +101,15 @@ final class TerminalRelay {
     }
   }
 
-  /// Whether there was something to show.
+  /// How many bytes there were to show.
   @discardableResult
-  private func show() -> Bool {
+  private func show() -> Int {
     guard let text = pair.read() else {
       isOpen = false
-      return false
+      return 0
     }
     // A terminal that is gone takes nothing any more; the program gets its HUP.
     try? Descriptor.writeAll(text, to: output)
-    return !text.isEmpty
+    return text.count
   }
 }

@@ -73,8 +73,6 @@ extension Errno {
   public static var notEmpty: Errno { Errno(ENOTEMPTY) }
   /// ESTALE.
   public static var stale: Errno { Errno(ESTALE) }
-  /// ENOMEM.
-  public static var outOfMemory: Errno { Errno(ENOMEM) }
   /// ENOTCONN.
   public static var notConnected: Errno { Errno(ENOTCONN) }
   /// ECONNREFUSED.

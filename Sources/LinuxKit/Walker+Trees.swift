@@ -68,10 +68,12 @@ extension Walker {
   }
 
   private borrowing func enterIfPresent(_ name: [UInt8]) throws(Errno) -> Walker? {
-    do {
+    do throws(Errno) {
       return try enter(name)
-    } catch .noEntry {
-      return nil
+    } catch {
+      // It is gone, or has become another kind, since the directory was read.
+      if [.noEntry, .notDirectory, .tooManyLinks].contains(error) { return nil }
+      throw error
     }
   }
 

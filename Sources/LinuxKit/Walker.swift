@@ -157,6 +157,8 @@ func readLinkTarget(
 public enum Opening {
   /// For reading.
   public static let reading = O_RDONLY
+  /// For writing.
+  public static let writing = O_WRONLY
   /// A directory, for reading.
   public static let directory = O_RDONLY | O_DIRECTORY
   /// Only to know what and where it is.

@@ -114,7 +114,7 @@ struct SelectionWalk<Sink: SelectionSink & ~Copyable>: TreeVisitor, ~Copyable {
       return try ExclusionMark.isOn(directory.openRegularFile(entry.name))
     } catch {
       // It is gone, or another by now; who takes it finds out.
-      if error == .noEntry || error == .notDirectory || error == .invalid { return false }
+      if [.noEntry, .notDirectory, .tooManyLinks, .invalid].contains(error) { return false }
       throw error
     }
   }

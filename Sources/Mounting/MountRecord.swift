@@ -64,7 +64,7 @@ func forgetMounts(at targets: [[UInt8]]) {
 private func changeTable(
   _ describe: (OpaquePointer?) throws(Errno) -> CInt
 ) throws(Errno) {
-  guard let update = mnt_new_update() else { throw .outOfMemory }
+  guard let update = mnt_new_update() else { throw .noMemory }
   defer { mnt_free_update(update) }
   // 1 says that there is nothing to be changed.
   let answer = try describe(update)

@@ -25,11 +25,18 @@ public enum CacheTag {
     do throws(Errno) {
       let caches = try data.enter(path: path.dropLast())
       let file = try caches.createFile(path[2], mode: 0o644)
-      try file.writeAll(Array(contents.utf8))
-      try file.setOwner(uid: ownerUID, gid: ownerGID)
+      do throws(Errno) {
+        try file.writeAll(Array(contents.utf8))
+        try file.setOwner(uid: ownerUID, gid: ownerGID)
+      } catch {
+        try? caches.removeFile(path[2])
+        throw error
+      }
     } catch {
       switch error {
       case .exists, .noEntry, .notDirectory, .tooManyLinks: return
+      // Without room it is made another time.
+      case .noSpace, .quotaExceeded: return
       default: throw error
       }
     }

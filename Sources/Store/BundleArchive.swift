@@ -50,7 +50,7 @@ struct BundleArchive: ~Copyable {
     let free = try saying(path.printable) { () throws(Errno) in
       try target.descriptor.freeByteCount()
     }
-    guard let reader = archive_read_new() else { throw StoreError(path.printable, .outOfMemory) }
+    guard let reader = archive_read_new() else { throw StoreError(path.printable, .noMemory) }
     // A bomb is not to take the last of the space.
     let archive = BundleArchive(
       archive: reader, shown: path.printable, bytesLeft: free - free / 16)

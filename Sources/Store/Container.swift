@@ -164,14 +164,10 @@ public final class Container: Sendable {
       try directory.openRegularFile(ContainerLayout.record.utf8).readToEnd(
         atMost: maximumRecordByteCount)
     }
-    do {
-      return try ContainerRecord(try PropertyListFile.read(bytes))
-    } catch let error as PropertyListFile.Malformed {
-      throw StoreError(.failed, "\(path) is broken: \(error.reason)")
-    } catch let error as RecordError {
-      throw StoreError(.failed, "\(path) is broken: \(error.reason)")
+    do throws(RecordError) {
+      return try ContainerRecord(bytes: bytes)
     } catch {
-      preconditionFailure("reading a record throws nothing else")
+      throw StoreError(.failed, "\(path) is broken: \(error.reason)")
     }
   }
 

@@ -66,7 +66,7 @@ final class ContainerArchive {
   ) throws(StoreError) {
     let free = try saying(shown) { () throws(Errno) in try staged.descriptor.freeByteCount() }
     let place = try saying(shown) { () throws(Errno) in try staged.reopened() }
-    guard let reader = archive_read_new() else { throw StoreError(shown, .outOfMemory) }
+    guard let reader = archive_read_new() else { throw StoreError(shown, .noMemory) }
     archive = reader
     self.shown = shown
     self.staged = place
@@ -148,14 +148,11 @@ final class ContainerArchive {
 
   private func readRecord(_ header: OpaquePointer) throws(StoreError) -> ContainerRecord {
     let bytes = try readSmallFile(header)
-    do {
-      return try ContainerRecord(try PropertyListFile.read(bytes))
-    } catch let error as PropertyListFile.Malformed {
-      throw foreign("its record is broken: \(error.reason)")
-    } catch let error as RecordError {
-      throw foreign("its record is broken: \(error.reason)")
+    do throws(RecordError) {
+      // Whoever wrote the file has nothing to lend here.
+      return try ContainerRecord(bytes: bytes).portable
     } catch {
-      preconditionFailure("reading a record throws nothing else")
+      throw foreign("its record is broken: \(error.reason)")
     }
   }
 
@@ -389,7 +386,8 @@ final class ContainerArchive {
       try BundleWriter.writing(path) { () throws(Errno) in try file.writeChunk(bytes, at: offset) }
     }
     try BundleWriter.writing(path) { () throws(Errno) in try file.setByteCount(size) }
-    byteCount += size
+    // A hole costs nothing, so that the sum may be anything.
+    byteCount = byteCount.addingReportingOverflow(size).partialValue
   }
 
   /// Gives directories their modes and times, those below before those above.

@@ -39,7 +39,7 @@ public final class ContainerExport {
     _ container: Container, _ policy: PolicyEngine, progress: @escaping Progress
   ) throws(StoreError) {
     guard let archive = archive_write_new() else {
-      throw StoreError("exporting \(container.identifier)", .outOfMemory)
+      throw StoreError("exporting \(container.identifier)", .noMemory)
     }
     self.archive = archive
     self.container = container
@@ -54,6 +54,8 @@ public final class ContainerExport {
     archive_write_set_format_pax(archive)
     // Names that are not ASCII are written as the bytes that they are: the locale is that of C.
     archive_write_add_filter_zstd(archive)
+    // A pipe would get zeros behind the end, which no reader of zstd takes.
+    archive_write_set_bytes_in_last_block(archive, 1)
     try check(archive_write_open_fd(archive, file.rawValue))
     try add(ContainerLayout.record, try recordBytes())
     if let rules = try container.ownProfile() { try add(ContainerLayout.profile, rules) }
@@ -78,19 +80,10 @@ public final class ContainerExport {
     try check(archive_write_close(archive))
   }
 
-  /// The record without owner, key and seal, which are another's on each host, and without what a
-  /// person has lent here.
   private func recordBytes() throws(StoreError) -> [UInt8] {
     let record = container.record
-    var portable = ContainerRecord(
-      identifier: record.identifier, ownerUID: 0, ownerGID: 0, bundleName: record.bundleName,
-      executable: record.executable, displayName: record.displayName, version: record.version,
-      sealState: record.bundleName.isEmpty ? .dataOnly : .unsigned,
-      profileName: record.profileName, inodeKey: [0, 0],
-      installedSeconds: record.installedSeconds, updatedSeconds: record.updatedSeconds)
-    portable.requirement = record.requirement
     do throws(PropertyListFile.Malformed) {
-      return try PropertyListFile.xml(portable.propertyList)
+      return try PropertyListFile.xml(record.portable.propertyList)
     } catch {
       throw StoreError(.failed, "the record of \(record.identifier): \(error.reason)")
     }
@@ -155,7 +148,7 @@ public final class ContainerExport {
     } catch {
       if let failure = kept.take() { throw failure }
       // It has gone, or has become another kind, since the directory was read.
-      if error == .noEntry || error == .notDirectory || error == .tooManyLinks { return }
+      if [.noEntry, .notDirectory, .tooManyLinks, .invalid].contains(error) { return }
       throw StoreError(path.printable, error)
     }
   }
@@ -230,26 +223,24 @@ public final class ContainerExport {
   ) throws(StoreError) {
     let capacity: Int64 = 1 << 20
     var position: Int64 = 0
+    var isShort = false
     while position < byteCount {
       let wanted = Int(min(capacity, byteCount - position))
-      let (offset, isShort) = (position, report.remarks.count)
+      let offset = position
       var chunk = try saying(path.printable) { () throws(Errno) in
         try file.readChunk(wanted, at: offset)
       }
       if chunk.count < wanted {
-        if isShort == report.remarks.count, !shortened {
+        if !isShort {
           report.remarks.append("\(path.printable) became shorter while it was copied")
-          shortened = true
         }
+        isShort = true
         chunk += [UInt8](repeating: 0, count: wanted - chunk.count)
       }
       try writeData(chunk[...])
       position += Int64(wanted)
     }
-    shortened = false
   }
-
-  private var shortened = false
 
   private func writeData(_ bytes: ArraySlice<UInt8>) throws(StoreError) {
     var rest = bytes
@@ -282,7 +273,7 @@ public final class ContainerExport {
   // MARK: libarchive
 
   private func newEntry(_ path: [UInt8]) throws(StoreError) -> OpaquePointer {
-    guard let entry = archive_entry_new() else { throw StoreError(path.printable, .outOfMemory) }
+    guard let entry = archive_entry_new() else { throw StoreError(path.printable, .noMemory) }
     archive_entry_set_pathname(entry, path.map { CChar(bitPattern: $0) } + [0])
     return entry
   }

@@ -37,6 +37,17 @@ extension ContainerRecord {
     return .dictionary(list)
   }
 
+  /// Reads the bytes of `container.plist`.
+  init(bytes: [UInt8]) throws(RecordError) {
+    let list: PropertyList
+    do throws(PropertyListFile.Malformed) {
+      list = try PropertyListFile.read(bytes)
+    } catch {
+      throw RecordError(reason: error.reason)
+    }
+    try self.init(list)
+  }
+
   /// Reads what `propertyList` wrote.
   init(_ list: PropertyList) throws(RecordError) {
     guard let fields = list.dictionary else { throw RecordError(reason: "it is no dictionary") }

@@ -135,7 +135,7 @@ final class HashedFile: @unchecked Sendable {
       sha1 = try SHA1()
       sha256 = try SHA256()
     } catch {
-      throw .outOfMemory
+      throw .noMemory
     }
     layout = ChunkLayout(fileSize: try descriptor.status().byteCount)
     self.descriptor = descriptor
@@ -189,7 +189,7 @@ final class HashedFile: @unchecked Sendable {
       let target = UnsafeMutableRawBufferPointer(
         rebasing: chunks[place..<(place + SHA256.byteCount)])
       do throws(CryptoError) { try SHA256.digest(of: chunk, into: target) } catch {
-        throw .outOfMemory
+        throw .noMemory
       }
       place += SHA256.byteCount
     }

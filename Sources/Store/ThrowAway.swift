@@ -24,6 +24,9 @@ public final class ThrowAway {
     self.use = use
   }
 
+  /// What no app may be lent because of where it lies: the store around it has other apps.
+  public var privatePlaces: [[UInt8]] { outer.privatePlaces }
+
   /// Removes it; what is in use still stays for whoever comes next.
   public func remove() throws(StoreError) {
     try outer.removeThrowAway(name)

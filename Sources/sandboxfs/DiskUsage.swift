@@ -152,7 +152,7 @@ private struct UsageSurvey: TreeVisitor {
       take(node)
     } catch {
       // It is gone, or another by now.
-      if error != .noEntry, error != .notDirectory, error != .invalid { throw error }
+      guard [.noEntry, .notDirectory, .tooManyLinks, .invalid].contains(error) else { throw error }
     }
     return false
   }

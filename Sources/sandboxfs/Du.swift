@@ -27,24 +27,12 @@ let duSubcommand = Subcommand(
   let usage = try subject.usage()
   let name = "\(subject.container.identifier)"
   if let path = arguments.value(html) {
-    try write(DiskUsagePage(name, usage).html, to: path)
+    let page = Array(DiskUsagePage(name, usage).html.utf8)
+    try replace(path, mode: 0o644) { file in try file.writeAll(page) }
     if !arguments.has(json) { return 0 }
   }
   try Output.write(arguments.has(json) ? object(name, usage).document : text(name, usage))
   return 0
-}
-
-/// Puts a page in the place of what was there, whole or not at all.
-private func write(_ page: String, to path: [UInt8]) throws {
-  let slash = UInt8(ascii: "/")
-  let name = Array(path.suffix(from: path.lastIndex(of: slash).map { $0 + 1 } ?? 0))
-  let parent = Array(path.dropLast(name.count))
-  do throws(Errno) {
-    let directory = try Walker.open(path: parent.isEmpty ? Array(".".utf8) : parent)
-    try directory.replaceFile(name, contents: Array(page.utf8), mode: 0o644)
-  } catch {
-    throw Failure("can't write \(path.printable): \(error.message)")
-  }
 }
 
 private func text(_ name: String, _ usage: UsageNode) -> String {

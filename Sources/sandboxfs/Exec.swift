@@ -57,7 +57,7 @@ func runOptions(_ arguments: ParsedArguments) throws -> RunOptions {
     try variable($0, options.environment)
   }
   options.directory = arguments.value(directoryOption) ?? []
-  options.allowed = Set(try allowances(arguments))
+  options.allowed = allowances(arguments)
   options.table = try EnvironmentTables(arguments).table
   options.statusFile = try arguments.value(statusOption).map(statusFile)
   return options
@@ -68,7 +68,7 @@ extension RunOptions {
   func fitting(_ container: Container) throws(StoreError) -> RunOptions {
     try container.store.checkAllowances(allowed.union(container.record.allowances))
     var options = self
-    options.privatePlaces = container.store.privatePlaces
+    options.privatePlaces += container.store.privatePlaces
     return options
   }
 }

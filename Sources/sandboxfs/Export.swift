@@ -31,7 +31,8 @@ let exportSubcommand = Subcommand(
     ])
 ) { arguments in
   let subject = try subject(container(arguments.positionals[0], arguments))
-  let total = ProgressBar.isWatched ? try subject.usage().sum.byteCount : 0
+  // For the bar alone, so that nothing depends on it.
+  let total = ProgressBar.isWatched ? (try? subject.usage().sum.byteCount) ?? 0 : 0
   let bar = ProgressBar("exporting")
   defer { bar.finish() }
   let export = try ContainerExport(subject.container, subject.policy) { bytes in
@@ -55,17 +56,25 @@ let exportSubcommand = Subcommand(
   return report.remarks.isEmpty ? 0 : 1
 }
 
-/// Writes a file for the caller alone, which takes the place of what was there when it is whole.
+/// Writes a file, if nothing else is said for the caller alone, which takes the place of what was
+/// there when it is whole.
+///
+/// What is there and no file, such as a pipe or a device, is written into. A link leads to its
+/// file.
 func replace<Result>(
-  _ path: [UInt8], _ body: (borrowing Descriptor) throws -> Result
+  _ path: [UInt8], mode: UInt32 = 0o600, _ body: (borrowing Descriptor) throws -> Result
 ) throws -> Result {
+  let path = (try? canonicalPath(path)) ?? path
   let slash = UInt8(ascii: "/")
   let name = Array(path.suffix(from: path.lastIndex(of: slash).map { $0 + 1 } ?? 0))
   let parent = Array(path.dropLast(name.count))
   let temporary = Array(".\(UInt64.random(in: 0...UInt64.max)).new".utf8)
   do {
     let directory = try Walker.open(path: parent.isEmpty ? Array(".".utf8) : parent)
-    let file = try directory.createFile(temporary, mode: 0o600)
+    if let status = try? directory.status(of: name), status.kind != .regular {
+      return try body(Descriptor.following(path).reopened(Opening.writing))
+    }
+    let file = try directory.createFile(temporary, mode: mode)
     do {
       let result = try body(file)
       try file.synchronize()

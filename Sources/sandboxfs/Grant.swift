@@ -28,12 +28,12 @@ let grantSubcommand = Subcommand(
     positionals: appAndPlaces, options: [readOnly, allowOption], exitStatuses: plainStatuses)
 ) { arguments in
   let paths = arguments.positionals.dropFirst()
-  let allowances = Set(try allowances(arguments))
-  if paths.isEmpty, allowances.isEmpty {
+  let reached = allowances(arguments)
+  if paths.isEmpty, reached.isEmpty {
     throw UsageError("sandboxfs grant", "PATH is missing; try 'sandboxfs grant --help'")
   }
   let container = try container(arguments.positionals[0], arguments)
-  try container.store.checkAllowances(allowances)
+  try container.store.checkAllowances(reached)
   let access: Grant.Access = arguments.has(readOnly) ? .read : .write
   let grants = try paths.map { path in
     try Launch.grant(
@@ -45,7 +45,7 @@ let grantSubcommand = Subcommand(
     for grant in grants where !lent.contains(where: { $0.path == grant.path }) {
       lent.append(grant)
     }
-    allowed.formUnion(allowances)
+    allowed.formUnion(reached)
   }
   for grant in grants where !mayUse(grant, container.record) {
     complain(
@@ -70,9 +70,9 @@ let revokeSubcommand = Subcommand(
     positionals: appAndPlaces, options: [allowOption, all], exitStatuses: plainStatuses)
 ) { arguments in
   let paths = arguments.positionals.dropFirst()
-  let allowances = Set(try allowances(arguments))
+  let reached = allowances(arguments)
   let takesAll = arguments.has(all)
-  if paths.isEmpty, allowances.isEmpty, !takesAll {
+  if paths.isEmpty, reached.isEmpty, !takesAll {
     throw UsageError("sandboxfs revoke", "PATH is missing; try 'sandboxfs revoke --help'")
   }
   let container = try container(arguments.positionals[0], arguments)
@@ -87,21 +87,22 @@ let revokeSubcommand = Subcommand(
       }
       lent.remove(at: index)
     }
-    if let name = allowances.subtracting(allowed).min(), !takesAll {
+    if let name = reached.subtracting(allowed).min(), !takesAll {
       throw StoreError(
         .notFound, "\(container.identifier) was not allowed \(name): see 'sandboxfs grants'")
     }
-    allowed.subtract(allowances)
+    allowed.subtract(reached)
   }
   tellIfItRuns(container, "it keeps what it has until it ends")
   return 0
 }
 
 /// What `--allow` names.
-func allowances(_ arguments: ParsedArguments) throws -> [Allowance] {
-  arguments.values(allowOption).compactMap {
-    Allowance(rawValue: String(decoding: $0, as: UTF8.self))
-  }
+func allowances(_ arguments: ParsedArguments) -> Set<Allowance> {
+  Set(
+    arguments.values(allowOption).compactMap {
+      Allowance(rawValue: String(decoding: $0, as: UTF8.self))
+    })
 }
 
 /// Whether the modes of what was lent let the app's own user do there what it may.

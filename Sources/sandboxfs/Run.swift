@@ -82,6 +82,8 @@ private func run(_ arguments: ParsedArguments, _ options: RunOptions) throws -> 
     try container.requireLaunchable()
     throwAway = try container.store.throwAwayCopy(of: container)
   }
+  var options = options
+  options.privatePlaces = throwAway.privatePlaces
   let result = Result { try run(in: throwAway.container, arguments, options) }
   do throws(StoreError) {
     try throwAway.remove()

@@ -45,9 +45,9 @@ let settingsSubcommand = Subcommand(
     let setting = try setting(words[1], in: settings)
     if arguments.has(reset) { return try change(setting, to: nil, file, view) }
     if words.count == 3 { return try change(setting, to: words[2], file, view) }
-    let value = State(setting, try file.read()).value
-    if arguments.has(json) { return State(setting, try file.read()).json.document }
-    return value.map { shown($0) + "\n" } ?? ""
+    let state = State(setting, try file.read())
+    if arguments.has(json) { return state.json.document }
+    return state.value.map { shown($0) + "\n" } ?? ""
   }
   try Output.write(text)
   return 0
