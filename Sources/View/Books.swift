@@ -126,10 +126,6 @@ final class Books: @unchecked Sendable {
   private struct Header {
     /// Which books are kept.
     var kept: BookSet
-    /// The number of the policy whose rules they are of.
-    var policyNumber: UInt32
-    /// Whether something happened after which only a count is right.
-    var isInDoubt: Bool
     var posting: Posting
   }
 
@@ -180,18 +176,17 @@ final class Books: @unchecked Sendable {
     return try body()
   }
 
-  /// The gates of two nodes, in the order in which they are closed.
-  func gates(of node: NodeIndex, _ other: NodeIndex) -> (Int, Int) {
+  /// Closes the gates of two nodes, as `guarding` does: always in the same order.
+  func enter(_ node: NodeIndex, _ other: NodeIndex) -> (Int, Int) {
     let (one, two) = (Int(node) % Books.gateCount, Int(other) % Books.gateCount)
-    return (min(one, two), max(one, two))
-  }
-
-  func close(_ pair: (Int, Int)) {
+    let pair = (min(one, two), max(one, two))
     gates[pair.0].lock()
     if pair.1 != pair.0 { gates[pair.1].lock() }
+    return pair
   }
 
-  func open(_ pair: (Int, Int)) {
+  func leave(_ pair: (Int, Int)?) {
+    guard let pair else { return }
     if pair.1 != pair.0 { gates[pair.1].unlock() }
     gates[pair.0].unlock()
   }
@@ -333,11 +328,6 @@ final class Books: @unchecked Sendable {
     slab.forEach { index in body(index, record(index).pointee) }
   }
 
-  /// How many accounts there are.
-  ///
-  /// Under the lock.
-  var accountCount: Int { slab.liveCount }
-
   // MARK: After a death
 
   /// Finishes a posting that was under way.
@@ -369,13 +359,6 @@ final class Books: @unchecked Sendable {
       books[number].softLimit = limit.softLimit
     }
     header.pointee.kept = kept
-  }
-
-  /// The limits of a book; nil if it is not kept.
-  func limits(of number: Int) -> BookLimits? {
-    guard keptBooks.contains(BookSet(rawValue: 1 << UInt64(number))) else { return nil }
-    let book = books[number]
-    return (book.byteLimit, book.entryLimit, book.softLimit)
   }
 
   /// Sets what a book says.

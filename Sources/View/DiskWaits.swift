@@ -1,24 +1,26 @@
 // fsync(2), which may take as long as a disk likes: it must not keep threads from everyone else.
 //
 // One thread that serves may wait at a time, which costs nothing where one waits: there is one more
-// of them than there are processors. What comes meanwhile waits in threads of its own. A process
-// that dies over it leaves no trace: the kernel asks again, and to bring a file to the disk twice
-// is as good as once.
+// of them than there are processors. What comes meanwhile waits in threads of its own, where the
+// kernel asks again if the process dies over it: to bring a file to the disk twice is as good as
+// once.
 import FuseKit
 import LinuxKit
 import Synchronization
 
 /// Those who wait for the disk.
-final class DiskWaits: Sendable {
+final class DiskWaits: @unchecked Sendable {
   /// Beyond so many, threads that serve wait too: an app may ask as often as it likes.
   private static let threadLimit = 64
 
+  /// Whether a request may outlive the thread that has read it; set before the first one.
+  @exclusivity(unchecked) var mayDelegate = true
   private let waiting = Atomic<Int>(0)
 
   /// Brings an open file to the disk and answers; only its data if `dataOnly`.
   func synchronize(_ descriptor: CInt, dataOnly: Bool, _ reply: consuming Reply) {
     let others = waiting.wrappingAdd(1, ordering: .relaxed).oldValue
-    if others > 0 && others < DiskWaits.threadLimit {
+    if mayDelegate && others > 0 && others < DiskWaits.threadLimit {
       return delegate(descriptor, dataOnly: dataOnly, reply)
     }
     finish(descriptor, dataOnly: dataOnly, reply)
@@ -52,4 +54,12 @@ final class DiskWaits: Sendable {
       finish(own.rawValue, dataOnly: dataOnly, pending.resume())
     }
   }
+}
+
+extension ViewFileSystem {
+  /// Has each request answered by the thread that has read it: where the kernel can't send one
+  /// again, it is kept for whoever takes over until that thread reads the next one.
+  ///
+  /// Before the first request.
+  public func answerInPlace() { diskWaits.mayDelegate = false }
 }

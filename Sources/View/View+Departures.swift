@@ -207,19 +207,6 @@ extension ViewFileSystem {
   }
 }
 
-extension Books {
-  /// Closes the gates of two nodes, as `guarding` does.
-  fileprivate func enter(_ node: NodeIndex, _ other: NodeIndex) -> (Int, Int) {
-    let gates = gates(of: node, other)
-    close(gates)
-    return gates
-  }
-
-  fileprivate func leave(_ gates: (Int, Int)?) {
-    if let gates { open(gates) }
-  }
-}
-
 extension InodeStatus {
   /// Whether no name is left when one of so many goes.
   fileprivate func isLast(withNames count: UInt64) -> Bool { isDirectory || linkCount <= count }

@@ -189,8 +189,9 @@ extension ViewFileSystem {
     else { return }
     let accessed = status.shown.accessTime.seconds
     let isKnown = accessed > status.shown.modificationTime.seconds
-    let secondsOfDay = 86_400
-    guard !isKnown || WallTime.now.seconds - Int64(accessed) > secondsOfDay else { return }
+    let secondsOfDay: Int64 = 86_400
+    // An app may have set any time: nothing is subtracted from it.
+    guard !isKnown || Int64(accessed) < WallTime.now.seconds - secondsOfDay else { return }
     try? Attributes.setTimes(path, access: .now, modification: .omitted)
   }
 

@@ -55,12 +55,12 @@ extension ViewFileSystem {
 
   /// Judges by another policy, whose limits hold from now on too.
   func replacePolicy(
-    _ engine: PolicyEngine, _ lesson: Lesson?, quiesce: () -> Bool
+    _ engine: PolicyEngine, quiesce: () -> Bool
   ) throws(Errno) -> PolicyGeneration {
-    guard books.isKept || engine.setsLimits else { return nodes.replacePolicy(engine, lesson) }
+    guard books.isKept || engine.setsLimits else { return nodes.replacePolicy(engine, nil) }
     var old: PolicyGeneration?
     try replaceBooks(with: ViewFileSystem.limits(recordLimits, engine), engine, quiesce) {
-      old = nodes.replacePolicy(engine, lesson)
+      old = nodes.replacePolicy(engine, nil)
     }
     return old ?? nodes.generation
   }
@@ -193,9 +193,10 @@ extension ViewFileSystem {
     guard nodes.locked({ nodes.record(index).pointee.account != 0 }) else { return }
     try? books.guarding(index) { () throws(Errno) in
       let number = nodes.locked { nodes.record(index).pointee.account }
-      guard number != 0, !nodes.isUnwatched(index, handles) else { return }
-      let account = nodes.locked { books.account(number) }
-      guard account.state.contains(.unwatched) else { return }
+      guard number != 0,
+        nodes.locked({ books.account(number).state.contains(.unwatched) }),
+        !nodes.isUnwatched(index, handles)
+      else { return }
       let descriptor = try nodes.pin(index, try ThreadScratch.current())
       defer { nodes.unpin(index) }
       let status = try InodeStatus.of(descriptor)
@@ -257,7 +258,9 @@ extension ViewFileSystem {
   private func reports(_ engine: PolicyEngine, _ figures: [Charge]?) -> [BookReport] {
     let rules = engine.quotaRules
     var reports: [BookReport] = []
+    // A process that died over a change of rules may have left the books of others.
     books.keptBooks.forEach { number in
+      guard number <= rules.count else { return }
       let book = books[number]
       reports.append(
         BookReport(

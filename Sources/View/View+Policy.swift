@@ -32,16 +32,24 @@ extension ViewFileSystem {
 
   /// Judges by another policy from now on: every request that begins after this returns.
   ///
-  /// With a `lesson` it is a policy that lends what the lesson's own refuses, and the requests that
-  /// tell the two apart are noted there.
-  ///
   /// `quiesce` waits for requests that began before it was called. Throws what counting throws
   /// where there are limits; then nothing has changed.
   public func setPolicy(
-    _ engine: PolicyEngine, _ lesson: Lesson? = nil, quiesce: () -> Bool
+    _ engine: PolicyEngine, quiesce: () -> Bool
   ) throws(Errno) -> PolicyChange {
-    let old = try replacePolicy(engine, lesson, quiesce: quiesce)
-    return PolicyChange(
+    change(from: try replacePolicy(engine, quiesce: quiesce), to: engine)
+  }
+
+  /// Judges by a policy that lends what a lesson's own refuses; without a lesson, by its own again.
+  ///
+  /// The requests that tell the two apart are noted in the lesson. What is lent changes no limit, so
+  /// that nothing is counted.
+  public func lend(_ engine: PolicyEngine, _ lesson: Lesson?) -> PolicyChange {
+    change(from: nodes.replacePolicy(engine, lesson), to: engine)
+  }
+
+  private func change(from old: PolicyGeneration, to engine: PolicyEngine) -> PolicyChange {
+    PolicyChange(
       kept: keptAccess(),
       // Where no directory is opened, the rule about a listing is asked only when it is read.
       changesNames: old.engine.hidesNames || engine.hidesNames || backing.keepsPlaces,

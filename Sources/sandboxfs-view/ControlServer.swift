@@ -222,6 +222,13 @@ enum ControlAnswer {
     return object.line + [UInt8(ascii: "\n")]
   }
 
+  /// What the caller is to know besides.
+  static func note(_ text: String) -> [UInt8] {
+    var object = FlatObjectWriter()
+    object.add("note", text.utf8)
+    return object.line + [UInt8(ascii: "\n")]
+  }
+
   /// Nothing was done, and why.
   static func refusal(_ message: String) -> [UInt8] {
     var object = FlatObjectWriter()

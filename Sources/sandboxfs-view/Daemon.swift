@@ -71,7 +71,10 @@ final class Daemon {
       serve()
       return emptyAtExit()
     }
-    if !session.canResend { session.keepRequests() }
+    if !session.canResend {
+      session.keepRequests()
+      fileSystem.answerInPlace()
+    }
     guard case .failed(let reason) = try supervise() else {
       // The rules may have been changed by who has served.
       policy.restore()

@@ -34,11 +34,8 @@ extension LivePolicy {
   /// Where the kernel keeps what is written, a limit is met when it writes it, and nobody is told.
   private var noteOfKeptWrites: [UInt8] {
     guard transfer == "writeback" else { return [] }
-    var object = FlatObjectWriter()
-    object.add(
-      "note",
-      "the kernel keeps what is written until the next mount: the limit holds from then on".utf8)
-    return object.line + [UInt8(ascii: "\n")]
+    return ControlAnswer.note(
+      "the kernel keeps what is written until the next mount: the limit holds from then on")
   }
 }
 

@@ -126,7 +126,7 @@ final class LivePolicy: Sendable {
       }
       var next = State(rules: engine, layers: layers, retired: state.retired)
       do throws(Errno) {
-        let change = try follow(engine, &next)
+        let change = follow(try fileSystem.setPolicy(engine, quiesce: quiesce), &next)
         state = next
         executes.store(engine.executesBesidesBundles, ordering: .relaxed)
         return report(change, notes: tellKernel(change) + keptWrites(engine))
@@ -138,9 +138,8 @@ final class LivePolicy: Sendable {
   }
 
   private func follow(
-    _ engine: PolicyEngine, _ state: inout State
-  ) throws(Errno) -> ViewFileSystem.PolicyChange {
-    let change = try fileSystem.setPolicy(engine, state.lesson, quiesce: quiesce)
+    _ change: ViewFileSystem.PolicyChange, _ state: inout State
+  ) -> ViewFileSystem.PolicyChange {
     state.retired.append(change)
     // Those that began under the old policy end by it; then nobody uses it.
     if quiesce() { state.retired.removeAll() }
@@ -182,10 +181,7 @@ final class LivePolicy: Sendable {
       else { return nil }
       let lesson = Lesson(about: state.rules)
       state.lesson = lesson
-      guard (try? follow(lending, &state)) != nil else {
-        state.lesson = nil
-        return nil
-      }
+      _ = follow(fileSystem.lend(lending, lesson), &state)
       return lesson
     }
   }
@@ -196,7 +192,7 @@ final class LivePolicy: Sendable {
     state.withLock { state in
       guard state.lesson === lesson else { return false }
       state.lesson = nil
-      if let change = try? follow(state.rules, &state) { _ = tellKernel(change) }
+      _ = tellKernel(follow(fileSystem.lend(state.rules, nil), &state))
       return true
     }
   }
@@ -237,14 +233,8 @@ final class LivePolicy: Sendable {
       object.add("operation", kept.operation.name.utf8)
       lines += object.line + [UInt8(ascii: "\n")]
     }
-    for note in notes {
-      var object = FlatObjectWriter()
-      object.add("note", note.utf8)
-      lines += object.line + [UInt8(ascii: "\n")]
-    }
-    var object = FlatObjectWriter()
-    object.add("status", "ok".utf8)
-    return lines + object.line + [UInt8(ascii: "\n")]
+    for note in notes { lines += ControlAnswer.note(note) }
+    return lines + ControlAnswer.done
   }
 
   private func refusal(_ errors: ProfileErrors) -> [UInt8] {
