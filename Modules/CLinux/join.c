@@ -108,16 +108,6 @@ static void give_up_rights(struct joining *joining) {
     stop(joining, "sockets");
 }
 
-static void plain_signals(struct joining *joining) {
-  struct sigaction plain;
-  memset(&plain, 0, sizeof plain);
-  for (int number = 1; number < 65; number++)
-    syscall(SYS_rt_sigaction, number, &plain, NULL, 8 /* bytes in the kernel's set */);
-  sigset_t none;
-  sigemptyset(&none);
-  if (sigprocmask(SIG_SETMASK, &none, NULL) != 0) stop(joining, "signals");
-}
-
 static _Noreturn void run_inside(struct joining *joining, int alive) {
   const struct clinux_join *join = joining->join;
   // Its end must not be missed: before the first call nobody told us of it.
@@ -127,7 +117,7 @@ static _Noreturn void run_inside(struct joining *joining, int alive) {
   if (join->has_terminal && ioctl(0, TIOCSCTTY, 0) != 0) stop(joining, "terminal");
   if (chdir(join->directory) != 0) stop(joining, "directory");
   give_up_rights(joining);
-  plain_signals(joining);
+  if (clinux_forget_signals() != 0) stop(joining, "signals");
   struct sock_fprog filter = {(unsigned short)(join->filter_size / sizeof(struct sock_filter)),
                               (struct sock_filter *)join->filter};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) != 0) stop(joining, "filter");

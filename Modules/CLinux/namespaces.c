@@ -239,7 +239,7 @@ static int place_descriptors(const int *descriptors, int count, int *report) {
   return 0;
 }
 
-static int forget_signals(void) {
+int clinux_forget_signals(void) {
   // libc's sigaction refuses two that are its own, and a caller may have left those ignored. The
   // kernel's structure is smaller than this, and all zeros mean SIG_DFL.
   struct sigaction plain;
@@ -284,7 +284,7 @@ static void run_child(struct launch *launch) {
     if ((result = take(&launch->steps[failure.step])) != 0) break;
   // A change of uid has forgotten the death signal, so it is asked for last.
   if (result == 0) result = die_with(launch->parent);
-  if (result == 0) result = forget_signals();
+  if (result == 0) result = clinux_forget_signals();
   umask(mask);
   if (result == 0) execve(launch->program, launch->arguments, launch->environment);
   failure.error = errno;

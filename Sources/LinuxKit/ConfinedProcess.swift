@@ -54,8 +54,7 @@ public struct ConfinedProcess: ~Copyable {
     var status: CInt = 0
     let pid = pid
     try retrying { waitpid(pid, &status, 0) }
-    let signal = status & 0x7f
-    return signal == 0 ? (status >> 8) & 0xff : 128 + signal
+    return clinux_exit_status(status)
   }
 }
 

@@ -80,10 +80,7 @@ private func copyChunks(_ from: CInt, _ to: CInt, _ range: Range<Int>) throws(Er
 extension Descriptor {
   /// How much a caller like this one may still write to the file system of the open file.
   public borrowing func freeByteCount() throws(Errno) -> Int64 {
-    var status = statvfs()
-    let raw = rawValue
-    try retrying { fstatvfs(raw, &status) }
-    return Int64(clamping: status.f_bavail.multipliedReportingOverflow(by: status.f_frsize).0)
+    Int64(clamping: try space().freeByteCount)
   }
 
   /// Sets the times of the last access and of the last change, in seconds since 1970.
@@ -184,15 +181,11 @@ extension Descriptor {
   }
 
   /// A copy of standard input.
-  public static func standardInput() throws(Errno) -> Descriptor { try copy(of: STDIN_FILENO) }
+  public static func standardInput() throws(Errno) -> Descriptor { try duplicate(STDIN_FILENO) }
 
   /// A copy of one of the streams that a program writes to.
   public static func copy(of stream: StandardStream) throws(Errno) -> Descriptor {
-    try copy(of: stream.rawValue)
-  }
-
-  private static func copy(of raw: CInt) throws(Errno) -> Descriptor {
-    Descriptor(owning: try retrying { fcntl(raw, F_DUPFD_CLOEXEC, 3) })
+    try duplicate(stream.rawValue)
   }
 
   /// How much of the file was read.

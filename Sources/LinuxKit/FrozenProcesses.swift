@@ -9,8 +9,6 @@ internal import Synchronization
 
 /// Processes that stand still for as long as this lives.
 public final class FrozenProcesses: Sendable {
-  /// How many threads stand still.
-  public var threadCount: Int { state.withLock { $0.seized.count } }
   /// Processes that could not be stopped, such as those that a debugger has.
   public var failures: [Int32] { state.withLock { $0.failures.sorted() } }
 

@@ -33,7 +33,7 @@ extension Descriptor {
       let count = try retrying { read(raw, &chunk, chunk.count) }
       if count == 0 { return bytes }
       bytes += chunk.prefix(count)
-      if bytes.count > limit { throw Errno(EFBIG) }
+      if bytes.count > limit { throw .fileTooLarge }
     }
   }
 

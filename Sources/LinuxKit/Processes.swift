@@ -132,11 +132,8 @@ public struct RunningProcess: Sendable {
 
   /// Waits until it has ended, at most for so many milliseconds; whether it has.
   public func waitForEnd(milliseconds: Int32) -> Bool {
-    let raw = clinux_pidfd_open(pid)
-    guard raw >= 0 else { return true }
-    let process = Descriptor(owning: raw)
-    var file = pollfd(fd: process.rawValue, events: Int16(POLLIN), revents: 0)
-    return ((try? retrying { poll(&file, 1, milliseconds) }) ?? 0) > 0
+    guard let process = ProcessHandle(pid: pid) else { return true }
+    return process.waitForEnd(milliseconds: milliseconds)
   }
 
   static func entries(_ path: String) -> [String] {

@@ -1,60 +1,10 @@
 // Where GNUstep says that an app's things belong, and whether it can put them there.
 //
 // Prints NAME=VALUE lines; a test compiles it into a bundle and compares them with the layout.
-#import <Foundation/Foundation.h>
-
-@interface AppPaths : NSObject
-+ (NSString *)home;
-+ (NSString *)applications;
-+ (NSString *)documents;
-+ (NSString *)preferences;
-+ (NSString *)caches;
-+ (NSString *)temporary;
-+ (BOOL)ensureDirectory:(NSString *)path;
-@end
-
-@implementation AppPaths
-
-+ (NSString *)userDirectory:(NSSearchPathDirectory)kind {
-  return [NSSearchPathForDirectoriesInDomains(kind, NSUserDomainMask, YES) objectAtIndex:0];
-}
-
-+ (NSString *)home {
-  return NSHomeDirectory();
-}
-
-+ (NSString *)applications {
-  return [self userDirectory:NSApplicationDirectory];
-}
-
-+ (NSString *)documents {
-  return [self userDirectory:NSDocumentDirectory];
-}
-
-+ (NSString *)preferences {
-  return [[self userDirectory:NSLibraryDirectory] stringByAppendingPathComponent:@"Preferences"];
-}
-
-+ (NSString *)caches {
-  return [self userDirectory:NSCachesDirectory];
-}
-
-+ (NSString *)temporary {
-  return NSTemporaryDirectory();
-}
-
-/// Whether there is a directory, if need be a new one.
-+ (BOOL)ensureDirectory:(NSString *)path {
-  NSFileManager *files = [NSFileManager defaultManager];
-  BOOL isDirectory = NO;
-  if ([files fileExistsAtPath:path isDirectory:&isDirectory]) return isDirectory;
-  return [files createDirectoryAtPath:path
-          withIntermediateDirectories:YES
-                           attributes:nil
-                                error:NULL];
-}
-
-@end
+// The places are asked for as the documentation's example does.
+#define main exampleMain
+#import "../../docs/examples/AppPaths.m"
+#undef main
 
 static void print(const char *name, NSString *value) {
   printf("%s=%s\n", name, value ? [value UTF8String] : "(nil)");
@@ -65,25 +15,23 @@ static void printFlag(const char *name, BOOL value) {
 }
 
 static void printPaths(void) {
-  print("home", [AppPaths home]);
-  print("applications", [AppPaths applications]);
-  print("documents", [AppPaths documents]);
-  print("preferences", [AppPaths preferences]);
-  print("caches", [AppPaths caches]);
-  print("temporary", [AppPaths temporary]);
-  print("support",
-        [NSSearchPathForDirectoriesInDomains(NSApplicationSupportDirectory, NSUserDomainMask, YES)
-            objectAtIndex:0]);
+  print("home", [AppPaths homePath]);
+  print("applications", [AppPaths userDirectory:NSApplicationDirectory]);
+  print("documents", [AppPaths docPath]);
+  print("preferences", [AppPaths libPrefPath]);
+  print("caches", [AppPaths libCachePath]);
+  print("temporary", [AppPaths tmpPath]);
+  print("support", [AppPaths userDirectory:NSApplicationSupportDirectory]);
 }
 
 static void printWrites(void) {
-  NSString *notes = [[AppPaths documents] stringByAppendingPathComponent:@"Notes/2024"];
-  printFlag("ensured", [AppPaths ensureDirectory:notes]);
-  printFlag("ensured again", [AppPaths ensureDirectory:notes]);
+  NSString *notes = [[AppPaths docPath] stringByAppendingPathComponent:@"Notes/2024"];
+  printFlag("ensured", [AppPaths hasLive:notes]);
+  printFlag("ensured again", [AppPaths hasLive:notes]);
   printFlag("wrote document", [@"text" writeToFile:[notes stringByAppendingPathComponent:@"a.txt"]
                                         atomically:YES]);
   printFlag("wrote temporary",
-            [@"text" writeToFile:[[AppPaths temporary] stringByAppendingPathComponent:@"a.txt"]
+            [@"text" writeToFile:[[AppPaths tmpPath] stringByAppendingPathComponent:@"a.txt"]
                       atomically:YES]);
   NSString *inBundle = [[[NSBundle mainBundle] bundlePath] stringByAppendingPathComponent:@"a.txt"];
   printFlag("wrote bundle", [@"text" writeToFile:inBundle atomically:YES]);

@@ -53,6 +53,9 @@ struct clinux_step_failure {
 /// Landlock's scope, where the kernel has it (Linux 6.12). Sets no_new_privs.
 int clinux_keep_from_abstract_sockets(void);
 
+/// Sets every signal to its default and blocks none: what a program expects that is executed next.
+int clinux_forget_signals(void);
+
 /// Forks a child that leads a session of its own, dies with the calling thread, handles and blocks
 /// no signal, takes `steps` in order, and executes `program` with `descriptors` as 3, 4, …,
 /// besides 0 to 2, and no other open.
