@@ -64,12 +64,10 @@ public struct MinisignKey: Equatable, Sendable {
     key = Array(body[10...])
   }
 
-  /// The key's number as minisign shows it.
+  /// The key's number as minisign shows it: little-endian, in hexadecimal, without leading zeros.
   public static func shown(_ keyID: [UInt8]) -> String {
-    keyID.reversed().map { byte in
-      let digits = String(byte, radix: 16, uppercase: true)
-      return digits.count == 1 ? "0" + digits : digits
-    }.joined()
+    let number = keyID.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    return String(number, radix: 16, uppercase: true)
   }
 }
 

@@ -42,8 +42,8 @@ extension ViewFileSystem {
 
   /// Judges by a policy that lends what a lesson's own refuses; without a lesson, by its own again.
   ///
-  /// The requests that tell the two apart are noted in the lesson. What is lent changes no limit, so
-  /// that nothing is counted.
+  /// The requests that tell the two apart are noted in the lesson. What is lent changes no limit,
+  /// so that nothing is counted.
   public func lend(_ engine: PolicyEngine, _ lesson: Lesson?) -> PolicyChange {
     change(from: nodes.replacePolicy(engine, lesson), to: engine)
   }
