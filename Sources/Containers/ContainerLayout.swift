@@ -28,6 +28,8 @@ public enum ContainerLayout {
   public static let modified = "modified"
   /// The container's own rules.
   public static let profile = "profile"
+  /// A new version of the bundle that waits for the next mount.
+  public static let next = "next"
 
   /// A structural entry of a view.
   public struct Entry: Sendable {

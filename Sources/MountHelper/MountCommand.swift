@@ -48,7 +48,7 @@ func runMount(_ words: [[UInt8]], called name: String) throws {
     return try ViewMounts.check(container, at: target, settings)
   }
   let view = try ViewMounts.mount(container, at: target, settings)
-  if let warning = container.sealWarning() {
+  if let warning = view.sealWarning {
     try? StandardStream.error.write(Array("\(name): warning: \(warning)\n".utf8))
   }
   if let remark = view.remark { throw remark }

@@ -13,4 +13,6 @@ public struct MountedView: Equatable, Sendable {
   public let isFirst: Bool
   /// What is wrong although it is mounted, such as that umount(8) will not know of its bundle.
   public let remark: MountError?
+  /// What one should know of the bundle's seal; nil if it is as it was installed, or nobody asked.
+  public internal(set) var sealWarning: String?
 }

@@ -39,8 +39,11 @@ extension ViewMounts {
   ) throws(MountError) -> MountedView {
     for _ in 0..<2 {
       let ready = try prepared(container)
-      let view = try mount(ready.directory.descriptor, configuration(ready), at: target, settings)
-      if ready.isCurrent() { return view }
+      var view = try mount(ready.directory.descriptor, configuration(ready), at: target, settings)
+      if ready.isCurrent() {
+        view.sealWarning = ready.sealWarning()
+        return view
+      }
       try unmount(view.target)
     }
     throw MountError(

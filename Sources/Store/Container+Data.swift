@@ -17,7 +17,8 @@ extension Container {
     return result
   }
 
-  private func lockIfUnmounted() throws(StoreError) -> Descriptor? {
+  /// The lock of whoever serves the container; nil if somebody does.
+  func lockIfUnmounted() throws(StoreError) -> Descriptor? {
     do throws(StoreError) {
       return try lockAgainstMounting()
     } catch {

@@ -76,19 +76,28 @@ extension Store {
   func commitUpdate(
     of container: Container, from staging: borrowing Walker
   ) throws(StoreError) {
-    try saying("updating \(container.identifier)") { () throws(Errno) in
-      let staged = try staging.enter(Self.stagedContainer.utf8)
-      let bundle = try staged.status(of: ContainerLayout.bundle.utf8).identity.inode
-      let seal = try staged.status(of: ContainerLayout.seal.utf8).identity.inode
-      try staging.synchronizeFileSystem()
-      let note = "\(container.identifier) \(bundle) \(seal)"
-      try staging.replaceFile(Self.updateNote.utf8, contents: Array(note.utf8), mode: 0o600)
+    let staged = try saying("updating \(container.identifier)") { () throws(Errno) in
+      try staging.enter(Self.stagedContainer.utf8)
     }
+    try noteUpdate(of: container.identifier, to: staged, in: staging)
     try finishUpdate(noted: staging)
   }
 
+  /// Writes that a container is to become what `staged` holds, once that is on disk.
+  func noteUpdate(
+    of identifier: BundleIdentifier, to staged: borrowing Walker, in staging: borrowing Walker
+  ) throws(StoreError) {
+    try saying("updating \(identifier)") { () throws(Errno) in
+      let bundle = try staged.status(of: ContainerLayout.bundle.utf8).identity.inode
+      let seal = try staged.status(of: ContainerLayout.seal.utf8).identity.inode
+      try staging.synchronizeFileSystem()
+      let note = "\(identifier) \(bundle) \(seal)"
+      try staging.replaceFile(Self.updateNote.utf8, contents: Array(note.utf8), mode: 0o600)
+    }
+  }
+
   /// Does the steps that follow the point of no return, each of which may be done already.
-  private func finishUpdate(noted staging: borrowing Walker) throws(StoreError) {
+  func finishUpdate(noted staging: borrowing Walker) throws(StoreError) {
     guard let (identifier, inodes) = readNote(in: staging) else { return }
     // Without both there is nothing left to finish.
     let shown = containerPath(identifier)
@@ -110,6 +119,10 @@ extension Store {
     if !new.bundleName.isEmpty {
       try Skeleton(owner: Owner(uid: new.ownerUID, gid: new.ownerGID)).ensurePlace(
         for: new.bundleName, in: container)
+    }
+    // A version that waited is older than this one.
+    try allowing([.noEntry], shown) { () throws(Errno) in
+      try container.removeTree(ContainerLayout.next.utf8)
     }
     try saying("updating \(identifier)") { () throws(Errno) in
       try staged.rename(

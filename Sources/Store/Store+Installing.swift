@@ -13,14 +13,18 @@ public struct InstallOptions: Equatable, Sendable {
   /// What the seal must be worth, now and whenever it is launched; nil for what held before, or a
   /// seal by anyone.
   public var requirement: SealRequirement?
+  /// Whether a new version of what is mounted waits for the next mount, rather than being refused.
+  public var mayWait: Bool
 
   /// Nothing out of the ordinary.
   public init(
-    owner: [UInt8]? = nil, profileName: String? = nil, requirement: SealRequirement? = nil
+    owner: [UInt8]? = nil, profileName: String? = nil, requirement: SealRequirement? = nil,
+    mayWait: Bool = false
   ) {
     self.owner = owner
     self.profileName = profileName
     self.requirement = requirement
+    self.mayWait = mayWait
   }
 }
 
@@ -46,6 +50,8 @@ public struct InstallReport: Equatable, Sendable {
   public var signers: [Signer]
   /// Whether the container was there before.
   public var isUpdate: Bool
+  /// Whether it waits for the next mount.
+  public var isWaiting = false
   /// What the installer should know, a line each.
   public var warnings: [String]
   /// What went as it should and may still be of interest, a line each.
@@ -100,7 +106,8 @@ extension Store {
     let seal = try judgeSeal(
       of: bundle, called: name, requiring: max(requirement, try self.requirement()))
     warnings += seal.warnings
-    let lock = try present?.lockAgainstMounting()
+    let lock = try lock(present, for: options)
+    let isWaiting = lock == nil && present != nil
     let owner = try owner(of: information.identifier, present, options, staged)
     try giveAway(bundles, to: owner)
     var record = try record(of: information, name, owner, options, present)
@@ -114,7 +121,11 @@ extension Store {
     if let present {
       let data = try Skeleton.data(of: present.directory)
       try refuseEntryInTheWay(of: name, present, in: data)
-      try commitUpdate(of: present, from: staging)
+      if isWaiting {
+        try leaveWaiting(for: present, from: staging)
+      } else {
+        try commitUpdate(of: present, from: staging)
+      }
     } else {
       try complete(staged, record)
       try commitNew(information.identifier, from: staging)
@@ -122,8 +133,28 @@ extension Store {
     _ = lock
     return InstallReport(
       identifier: record.identifier, name: record.displayName, version: record.version,
-      sealState: seal.state, signers: seal.signers, isUpdate: present != nil, warnings: warnings,
-      notes: notes)
+      sealState: seal.state, signers: seal.signers, isUpdate: present != nil,
+      isWaiting: isWaiting, warnings: warnings, notes: notes)
+  }
+
+  /// The lock of a container whose bundle is to be exchanged; nil if there is none yet, or if it is
+  /// mounted and the new bundle may wait.
+  private func lock(
+    _ container: Container?, for options: InstallOptions
+  ) throws(StoreError) -> Descriptor? {
+    guard let container else { return nil }
+    if let lock = try container.lockIfUnmounted() { return lock }
+    guard options.mayWait else {
+      throw StoreError(
+        .inUse,
+        "\(container.identifier) is mounted: unmount it first, or have the new version wait for "
+          + "the next mount with --stage")
+    }
+    guard options.profileName == nil else {
+      throw StoreError(
+        .inUse, "\(container.identifier) is mounted, and --profile can't wait: unmount it first")
+    }
+    return nil
   }
 
   /// What a bundle says of itself.
@@ -157,7 +188,7 @@ extension Store {
     }
   }
 
-  private func refuseEntryInTheWay(
+  func refuseEntryInTheWay(
     of name: [UInt8], _ present: Container, in data: borrowing Walker
   ) throws(StoreError) {
     if name == present.record.bundleName { return }
@@ -214,7 +245,7 @@ extension Store {
     return Owner(uid: account.uid, gid: account.gid)
   }
 
-  private func giveAway(_ bundles: borrowing Walker, to owner: Owner) throws(StoreError) {
+  func giveAway(_ bundles: borrowing Walker, to owner: Owner) throws(StoreError) {
     guard isPrivileged() else { return }
     try saying("giving the bundle to uid \(owner.uid)") { () throws(Errno) in
       try bundles.setOwnerOfContents(uid: owner.uid, gid: owner.gid)

@@ -8,26 +8,30 @@ extension Store {
   /// The container of an app, ready to be mounted.
   ///
   /// In a store of root's its uid is one that this host gave to it and to nobody else: a container
-  /// that was copied in is adopted, and all in it given to a new uid. Throws `notFound` if there is
-  /// none, `inUse` if it should be changed and is mounted.
+  /// that was copied in is adopted, and all in it given to a new uid. A version that waits takes
+  /// the bundle's place unless it is mounted. Throws `notFound` if there is none, `inUse` if it
+  /// should be changed and is mounted.
   public func preparedContainer(_ identifier: BundleIdentifier) throws(StoreError) -> Container {
     let found = try container(identifier)
-    if try isPrepared(found) { return found }
+    if try isPrepared(found), try !canTakeUpNextVersion(found) { return found }
     return try changing { () throws(StoreError) in
       let container = try container(identifier)
-      if try isPrepared(container) { return container }
-      let lock = try container.lockAgainstMounting()
-      let owner = try ownerAfterAdoption(of: container)
-      let skeleton = Skeleton(owner: owner)
-      try skeleton.ensure(in: container.directory)
-      try skeleton.tagCaches(in: container.directory)
-      if !container.record.bundleName.isEmpty {
-        try skeleton.ensurePlace(for: container.record.bundleName, in: container.directory)
-      }
-      try adopt(container, by: owner)
-      _ = lock
-      return try self.container(identifier)
+      if try !isPrepared(container) { try prepare(container) }
+      return try takingUpNextVersion(of: try self.container(identifier))
     }
+  }
+
+  private func prepare(_ container: Container) throws(StoreError) {
+    let lock = try container.lockAgainstMounting()
+    let owner = try ownerAfterAdoption(of: container)
+    let skeleton = Skeleton(owner: owner)
+    try skeleton.ensure(in: container.directory)
+    try skeleton.tagCaches(in: container.directory)
+    if !container.record.bundleName.isEmpty {
+      try skeleton.ensurePlace(for: container.record.bundleName, in: container.directory)
+    }
+    try adopt(container, by: owner)
+    _ = lock
   }
 
   private func isPrepared(_ container: Container) throws(StoreError) -> Bool {

@@ -51,10 +51,12 @@ private func facts(about container: Container) throws(StoreError) -> [Fact] {
   let isMounted = container.isMounted
   let seal = container.sealStatus()
   let requirement = try container.requirement()
+  let next = try container.nextVersion().map { Fact("At the next mount", "next", $0) }
   return [
     Fact("Identifier", "identifier", "\(record.identifier)"),
     Fact("Name", "name", record.displayName),
     Fact("Version", "version", record.version),
+  ] + [next].compactMap(\.self) + [
     Fact("Bundle", "bundle", record.bundleName.printable),
     Fact("Executable", "executable", record.executable.printable),
     Fact(

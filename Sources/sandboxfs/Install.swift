@@ -13,6 +13,8 @@ private let require = Option(
   "require", value: "LEVEL", .oneOf(SealRequirement.allCases.map(\.rawValue).reversed()),
   summary: "what its seal must be worth, now and at each launch: signed by a trusted key, adhoc "
     + "(what is not sealed is sealed now), or any; else what held before, or adhoc")
+private let stage = Option(
+  "stage", summary: "if the app is mounted, have the new version wait for the next mount")
 
 let installSubcommand = Subcommand(
   command: Command(
@@ -25,10 +27,12 @@ let installSubcommand = Subcommand(
       "BUNDLE is the directory of a GNUstep, iOS or macOS bundle, or an .ipa. It is copied into a "
         + "new container; if there is one of the same identifier, its bundle is exchanged and its "
         + "data is kept. It happens as a whole or not at all.",
+      "An app that is mounted keeps its bundle. With --stage the new version waits beside it and "
+        + "takes its place before the next mount; 'sandboxfs info' shows what waits.",
       "A bundle that was modified since it was sealed is refused. 'sandboxfs verify' says more "
         + "about seals.",
     ],
-    positionals: [Positional("BUNDLE", .file)], options: [owner, profile, require],
+    positionals: [Positional("BUNDLE", .file)], options: [owner, profile, require, stage],
     exitStatuses: plainStatuses)
 ) { arguments in
   let options = InstallOptions(
@@ -36,14 +40,15 @@ let installSubcommand = Subcommand(
     profileName: arguments.value(profile).map { String(decoding: $0, as: UTF8.self) },
     requirement: arguments.value(require).flatMap {
       SealRequirement(rawValue: String(decoding: $0, as: UTF8.self))
-    })
+    }, mayWait: arguments.has(stage))
   let store = try Store.openOrCreate(try location(arguments))
   let report = try store.install(from: arguments.positionals[0], options: options)
   for warning in report.warnings { complain("sandboxfs install: warning: \(warning)") }
   let version = report.version.isEmpty ? "" : " " + report.version.shown
+  let done = report.isWaiting ? "staged" : report.isUpdate ? "updated" : "installed"
+  let when = report.isWaiting ? "; it takes the bundle's place before the next mount" : ""
   try Output.write(
-    "\(report.isUpdate ? "updated" : "installed") \(report.identifier) "
-      + "(\(report.name.shown)\(version))\(seal(report))\n"
+    "\(done) \(report.identifier) (\(report.name.shown)\(version))\(seal(report))\(when)\n"
       + report.notes.map { "\($0)\n" }.joined())
   return 0
 }

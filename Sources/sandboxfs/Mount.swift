@@ -38,7 +38,7 @@ let mountSubcommand = Subcommand(
     return try attendView(of: container, at: arguments.positionals[1], settings)
   }
   let view = try ViewMounts.mount(container, at: arguments.positionals[1], settings)
-  if let warning = container.sealWarning() { complain("sandboxfs mount: warning: \(warning)") }
+  if let warning = view.sealWarning { complain("sandboxfs mount: warning: \(warning)") }
   guard let remark = view.remark else { return 0 }
   complain("sandboxfs mount: \(remark.message)")
   return remark.exitStatus

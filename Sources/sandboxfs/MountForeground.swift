@@ -16,7 +16,7 @@ func attendView(
   let log = AuditLog(of: container)
   _ = try log.newLines()
   let view = try ViewMounts.mount(container, at: directory, settings)
-  if let warning = container.sealWarning() { complain("sandboxfs mount: warning: \(warning)") }
+  if let warning = view.sealWarning { complain("sandboxfs mount: warning: \(warning)") }
   if let remark = view.remark { complain("sandboxfs mount: \(remark.message)") }
   let attendance = Attendance(container: container, view: view, log: log)
   return try attendance.last(signals)
