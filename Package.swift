@@ -51,15 +51,16 @@ let package = Package(
       name: "CArchive", path: "Modules/CArchive", pkgConfig: "libarchive",
       providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(
-      name: "CCrypto", path: "Modules/CCrypto", pkgConfig: "libcrypto",
-      providers: [.apt(["libssl-dev"])]),
-    .systemLibrary(
       name: "CSQLite", path: "Modules/CSQLite", pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"])]),
     .target(
       name: "CFuse3", dependencies: ["CFuse3Library"], path: "Modules/CFuse3", cSettings: gnu),
     .systemLibrary(name: "CAppContainer", path: "Modules/CAppContainer"),
     .target(name: "CLinux", path: "Modules/CLinux", cSettings: gnu),
+    .target(
+      name: "CCrypto", dependencies: ["CLinux"], path: "Modules/CCrypto",
+      // The archive: what is taken from it is SHA-256 alone, and the rest is loaded when needed.
+      linkerSettings: [.linkedLibrary(":libcrypto.a")]),
 
     pure("Paths"),
     pure("Policy", ["Paths"]),

@@ -19,12 +19,12 @@ public struct Certificate: Hashable, Sendable {
 
   private init(_ handle: borrowing X509Handle, _ der: [UInt8]) {
     self.der = der
-    name = nameText(X509_get_subject_name(handle.pointer))
-    issuerName = nameText(X509_get_issuer_name(handle.pointer))
+    name = nameText(libcrypto.X509_get_subject_name(handle.pointer))
+    issuerName = nameText(libcrypto.X509_get_issuer_name(handle.pointer))
   }
 
   init?(_ pointer: OpaquePointer?) {
-    guard let pointer, let der = encoded({ i2d_X509(pointer, $0) }) else { return nil }
+    guard let pointer, let der = encoded({ libcrypto.i2d_X509(pointer, $0) }) else { return nil }
     self.init(der: der)
   }
 
@@ -32,27 +32,27 @@ public struct Certificate: Hashable, Sendable {
   ///
   /// Throws if one is broken.
   public static func pem(_ text: [UInt8]) throws(SignatureError) -> [Certificate] {
-    defer { ERR_clear_error() }
+    defer { libcrypto.ERR_clear_error() }
     guard let source = MemoryBIO(text) else { throw .unavailable }
     var found: [Certificate] = []
     while true {
-      let pointer = PEM_read_bio_X509(source.pointer, nil, nil, nil)
+      let pointer = libcrypto.PEM_read_bio_X509(source.pointer, nil, nil, nil)
       guard let pointer else { break }
-      defer { X509_free(pointer) }
+      defer { libcrypto.X509_free(pointer) }
       guard let certificate = Certificate(pointer) else {
         throw SignatureError("a certificate in it can't be read")
       }
       found.append(certificate)
     }
     // At the end there is no further beginning; anything else is a mistake.
-    guard ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE else {
+    guard ERR_GET_REASON(libcrypto.ERR_peek_last_error()) == PEM_R_NO_START_LINE else {
       throw SignatureError("a certificate in it can't be read: \(SignatureError.lastReason)")
     }
     return found
   }
 
   /// The SHA-256 digest of the certificate, by which it is known everywhere.
-  public var fingerprint: [UInt8] { (try? SHA256.digest(of: der)) ?? [] }
+  public var fingerprint: [UInt8] { SHA256.digest(of: der) }
 }
 
 /// A private key that can sign.
@@ -62,15 +62,15 @@ public struct PrivateKey: ~Copyable {
   /// Takes ownership.
   init(owning pointer: OpaquePointer) { self.pointer = pointer }
 
-  deinit { EVP_PKEY_free(pointer) }
+  deinit { libcrypto.EVP_PKEY_free(pointer) }
 
   /// Reads the key of a PEM file.
   public static func pem(_ text: [UInt8]) throws(SignatureError) -> PrivateKey {
-    defer { ERR_clear_error() }
+    defer { libcrypto.ERR_clear_error() }
     guard let source = MemoryBIO(text) else { throw .unavailable }
     let isEncrypted = String(decoding: text, as: UTF8.self).contains("ENCRYPTED")
     // Nobody is asked for a pass phrase: a command must not wait on a terminal that nobody watches.
-    let key = PEM_read_bio_PrivateKey(source.pointer, nil, { _, _, _, _ in 0 }, nil)
+    let key = libcrypto.PEM_read_bio_PrivateKey(source.pointer, nil, { _, _, _, _ in 0 }, nil)
     guard let key else {
       throw SignatureError(
         isEncrypted
@@ -85,13 +85,15 @@ public struct PrivateKey: ~Copyable {
 
   /// A new key on the curve P-256.
   public static func generated() throws(SignatureError) -> PrivateKey {
-    defer { ERR_clear_error() }
-    guard let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { throw .unavailable }
-    defer { EVP_PKEY_CTX_free(context) }
+    defer { libcrypto.ERR_clear_error() }
+    guard let context = libcrypto.EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else {
+      throw .unavailable
+    }
+    defer { libcrypto.EVP_PKEY_CTX_free(context) }
     var key: OpaquePointer?
-    guard EVP_PKEY_keygen_init(context) == 1,
-      EVP_PKEY_CTX_set_group_name(context, "P-256") == 1,
-      EVP_PKEY_generate(context, &key) == 1, let key
+    guard libcrypto.EVP_PKEY_keygen_init(context) == 1,
+      libcrypto.EVP_PKEY_CTX_set_group_name(context, "P-256") == 1,
+      libcrypto.EVP_PKEY_generate(context, &key) == 1, let key
     else { throw .unavailable }
     return PrivateKey(owning: key)
   }
@@ -99,7 +101,7 @@ public struct PrivateKey: ~Copyable {
   /// The key as a PEM file, unencrypted.
   public borrowing func pem() throws(SignatureError) -> [UInt8] {
     guard let target = MemoryBIO(),
-      PEM_write_bio_PrivateKey(target.pointer, pointer, nil, nil, 0, nil, nil) == 1
+      libcrypto.PEM_write_bio_PrivateKey(target.pointer, pointer, nil, nil, 0, nil, nil) == 1
     else { throw .unavailable }
     return target.contents
   }
@@ -108,8 +110,8 @@ public struct PrivateKey: ~Copyable {
 /// Why a public key is no basis of trust; nil if it is.
 func keyMistake(_ key: OpaquePointer?) -> String? {
   guard let key else { return "the key can't be read" }
-  let bits = EVP_PKEY_get_bits(key)
-  switch EVP_PKEY_get_base_id(key) {
+  let bits = libcrypto.EVP_PKEY_get_bits(key)
+  switch libcrypto.EVP_PKEY_get_base_id(key) {
   case EVP_PKEY_RSA, EVP_PKEY_RSA_PSS:
     return bits >= 2048 ? nil : "an RSA key of less than 2048 bits is too weak"
   case EVP_PKEY_EC:
@@ -125,30 +127,33 @@ extension Certificate {
   public static func selfSigned(
     by key: borrowing PrivateKey, name: String, days: Int
   ) throws(SignatureError) -> Certificate {
-    defer { ERR_clear_error() }
-    guard let certificate = X509_new() else { throw .unavailable }
-    defer { X509_free(certificate) }
+    defer { libcrypto.ERR_clear_error() }
+    guard let certificate = libcrypto.X509_new() else { throw .unavailable }
+    defer { libcrypto.X509_free(certificate) }
     // 16 random bytes, of which the first bit makes no negative number.
     var serial = [UInt8](repeating: 0, count: 16)
-    guard RAND_bytes(&serial, Int32(serial.count)) == 1 else { throw .unavailable }
+    guard libcrypto.RAND_bytes(&serial, Int32(serial.count)) == 1 else { throw .unavailable }
     serial[0] = serial[0] & 0x7f | 0x40
-    let subject = X509_get_subject_name(certificate)
-    guard let number = BN_bin2bn(serial, Int32(serial.count), nil) else { throw .unavailable }
-    defer { BN_free(number) }
+    let subject = libcrypto.X509_get_subject_name(certificate)
+    guard let number = libcrypto.BN_bin2bn(serial, Int32(serial.count), nil) else {
+      throw .unavailable
+    }
+    defer { libcrypto.BN_free(number) }
     let isMade =
-      X509_set_version(certificate, 2) == 1
-      && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nil
-      && X509_gmtime_adj(X509_getm_notBefore(certificate), 0) != nil
-      && X509_time_adj_ex(X509_getm_notAfter(certificate), Int32(days), 0, nil) != nil
-      && X509_NAME_add_entry_by_NID(
+      libcrypto.X509_set_version(certificate, 2) == 1
+      && libcrypto.BN_to_ASN1_INTEGER(number, libcrypto.X509_get_serialNumber(certificate)) != nil
+      && libcrypto.X509_gmtime_adj(libcrypto.X509_getm_notBefore(certificate), 0) != nil
+      && libcrypto.X509_time_adj_ex(libcrypto.X509_getm_notAfter(certificate), Int32(days), 0, nil)
+        != nil
+      && libcrypto.X509_NAME_add_entry_by_NID(
         subject, NID_commonName, 0x1000, Array(name.utf8), Int32(name.utf8.count), -1, 0) == 1
-      && X509_set_issuer_name(certificate, subject) == 1
-      && X509_set_pubkey(certificate, key.pointer) == 1
+      && libcrypto.X509_set_issuer_name(certificate, subject) == 1
+      && libcrypto.X509_set_pubkey(certificate, key.pointer) == 1
       && extend(certificate, NID_basic_constraints, "critical,CA:FALSE")
       && extend(certificate, NID_key_usage, "critical,digitalSignature")
       && extend(certificate, NID_ext_key_usage, "codeSigning")
       && extend(certificate, NID_subject_key_identifier, "hash")
-      && X509_sign(certificate, key.pointer, EVP_sha256()) > 0
+      && libcrypto.X509_sign(certificate, key.pointer, libcrypto.EVP_sha256()) > 0
     guard isMade, let made = Certificate(certificate) else {
       throw SignatureError("the certificate can't be made: \(SignatureError.lastReason)")
     }
@@ -157,16 +162,16 @@ extension Certificate {
 
   private static func extend(_ certificate: OpaquePointer, _ kind: Int32, _ value: String) -> Bool {
     var context = X509V3_CTX()
-    X509V3_set_ctx(&context, certificate, certificate, nil, nil, 0)
-    guard let made = X509V3_EXT_conf_nid(nil, &context, kind, value) else { return false }
-    defer { X509_EXTENSION_free(made) }
-    return X509_add_ext(certificate, made, -1) == 1
+    libcrypto.X509V3_set_ctx(&context, certificate, certificate, nil, nil, 0)
+    guard let made = libcrypto.X509V3_EXT_conf_nid(nil, &context, kind, value) else { return false }
+    defer { libcrypto.X509_EXTENSION_free(made) }
+    return libcrypto.X509_add_ext(certificate, made, -1) == 1
   }
 
   /// The certificate as a PEM file.
   public func pem() throws(SignatureError) -> [UInt8] {
     guard let handle = X509Handle(der: der), let target = MemoryBIO(),
-      PEM_write_bio_X509(target.pointer, handle.pointer) == 1
+      libcrypto.PEM_write_bio_X509(target.pointer, handle.pointer) == 1
     else { throw .unavailable }
     return target.contents
   }
@@ -181,20 +186,20 @@ struct X509Handle: ~Copyable {
   init?(der: [UInt8]) {
     let parsed = der.withUnsafeBufferPointer { bytes in
       var place = bytes.baseAddress
-      let parsed = d2i_X509(nil, &place, bytes.count)
+      let parsed = libcrypto.d2i_X509(nil, &place, bytes.count)
       // Bytes behind it belong to nobody.
       if let parsed, place != bytes.baseAddress?.advanced(by: bytes.count) {
-        X509_free(parsed)
+        libcrypto.X509_free(parsed)
         return OpaquePointer?.none
       }
       return parsed
     }
-    ERR_clear_error()
+    libcrypto.ERR_clear_error()
     guard let parsed else { return nil }
     pointer = parsed
   }
 
-  deinit { X509_free(pointer) }
+  deinit { libcrypto.X509_free(pointer) }
 }
 
 /// Memory that libcrypto reads from or writes to.
@@ -203,30 +208,33 @@ struct MemoryBIO: ~Copyable {
 
   /// One to write to.
   init?() {
-    guard let made = BIO_new(BIO_s_mem()) else { return nil }
+    guard let made = libcrypto.BIO_new(libcrypto.BIO_s_mem()) else { return nil }
     pointer = made
   }
 
   /// One that holds a copy of these bytes.
   init?(_ bytes: [UInt8]) {
-    guard bytes.count <= Int32.max, let made = BIO_new(BIO_s_mem()) else { return nil }
-    guard bytes.isEmpty || BIO_write(made, bytes, Int32(bytes.count)) == bytes.count else {
-      BIO_free(made)
+    guard bytes.count <= Int32.max, let made = libcrypto.BIO_new(libcrypto.BIO_s_mem()) else {
+      return nil
+    }
+    guard bytes.isEmpty || libcrypto.BIO_write(made, bytes, Int32(bytes.count)) == bytes.count
+    else {
+      _ = libcrypto.BIO_free(made)
       return nil
     }
     // At its end it is at its end, and not to be tried again.
-    BIO_ctrl(made, BIO_C_SET_BUF_MEM_EOF_RETURN, 0, nil)
+    _ = libcrypto.BIO_ctrl(made, BIO_C_SET_BUF_MEM_EOF_RETURN, 0, nil)
     pointer = made
   }
 
-  deinit { BIO_free(pointer) }
+  deinit { _ = libcrypto.BIO_free(pointer) }
 
   /// What is left in it.
   var contents: [UInt8] {
-    let count = BIO_ctrl(pointer, BIO_CTRL_PENDING, 0, nil)
+    let count = libcrypto.BIO_ctrl(pointer, BIO_CTRL_PENDING, 0, nil)
     guard count > 0 else { return [] }
     return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-      filled = max(0, Int(BIO_read(pointer, buffer.baseAddress, Int32(count))))
+      filled = max(0, Int(libcrypto.BIO_read(pointer, buffer.baseAddress, Int32(count))))
     }
   }
 }
@@ -245,16 +253,16 @@ func encoded(
 
 private func nameText(_ name: OpaquePointer?) -> String {
   for kind in [NID_commonName, NID_organizationName] {
-    let position = X509_NAME_get_index_by_NID(name, kind, -1)
-    guard position >= 0, let entry = X509_NAME_get_entry(name, position) else { continue }
+    let position = libcrypto.X509_NAME_get_index_by_NID(name, kind, -1)
+    guard position >= 0, let entry = libcrypto.X509_NAME_get_entry(name, position) else { continue }
     var bytes: UnsafeMutablePointer<UInt8>?
-    let count = ASN1_STRING_to_UTF8(&bytes, X509_NAME_ENTRY_get_data(entry))
+    let count = libcrypto.ASN1_STRING_to_UTF8(&bytes, libcrypto.X509_NAME_ENTRY_get_data(entry))
     guard count >= 0, let bytes else { continue }
-    defer { CRYPTO_free(bytes, nil, 0) }
+    defer { libcrypto.CRYPTO_free(bytes, nil, 0) }
     return String(decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
   }
-  ERR_clear_error()
+  libcrypto.ERR_clear_error()
   var line = [CChar](repeating: 0, count: 256)
-  X509_NAME_oneline(name, &line, Int32(line.count))
+  _ = libcrypto.X509_NAME_oneline(name, &line, Int32(line.count))
   return String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
 }

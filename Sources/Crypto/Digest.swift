@@ -8,52 +8,66 @@ public enum CryptoError: Error, Equatable {
   case unavailable
 }
 
-/// A SHA-256 digest that is computed piece by piece (FIPS 180-4).
+/// A SHA-256 digest that is computed piece by piece (FIPS 180-4); nothing is allocated.
 public struct SHA256: ~Copyable {
   /// How many bytes a digest has.
   public static var byteCount: Int { 32 }
 
-  private let context: DigestContext
+  private var context = SHA256_CTX()
 
   /// A digest over nothing yet.
-  public init() throws(CryptoError) {
-    context = try DigestContext(EVP_sha256(), byteCount: Self.byteCount)
-  }
+  public init() { ccrypto_sha256_begin(&context) }
 
   /// Takes the next bytes in.
-  public mutating func update(_ bytes: UnsafeRawBufferPointer) { context.update(bytes) }
+  public mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    ccrypto_sha256_update(&context, bytes.baseAddress, bytes.count)
+  }
 
   /// The digest of all that was taken in; the next bytes begin a new one.
-  public mutating func finish() -> [UInt8] { context.finish() }
-
-  /// Writes the digest of all that was taken in to a place of 32 bytes; the next bytes begin a new
-  /// one.
-  public mutating func finish(into place: UnsafeMutableRawPointer) { context.finish(into: place) }
-
-  /// Whether the digest of some bytes is this one, of 32 bytes; nothing is allocated.
-  public static func matches(_ digest: UnsafeRawPointer, of bytes: UnsafeRawBufferPointer) -> Bool {
-    var found: [32 of UInt8] = .init(repeating: 0)
-    return withUnsafeMutableBytes(of: &found) { found in
-      let result = found.baseAddress?.assumingMemoryBound(to: UInt8.self)
-      // What failed matches nothing.
-      return ccrypto_sha256(bytes.baseAddress, bytes.count, result) == 1
-        && CRYPTO_memcmp(found.baseAddress, digest, found.count) == 0
+  public mutating func finish() -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: Self.byteCount) { buffer, count in
+      guard let place = buffer.baseAddress else { return }
+      finish(into: place)
+      count = Self.byteCount
     }
   }
 
-  /// Writes the digest of some bytes to a place of 32; nothing is allocated.
+  /// Writes the digest of all that was taken in to a place of 32 bytes; the next bytes begin a new
+  /// one.
+  public mutating func finish(into place: UnsafeMutableRawPointer) {
+    ccrypto_sha256_finish(&context, place)
+    ccrypto_sha256_begin(&context)
+  }
+
+  /// Whether the digest of some bytes is this one, of 32 bytes.
+  public static func matches(_ digest: UnsafeRawPointer, of bytes: UnsafeRawBufferPointer) -> Bool {
+    var found: [32 of UInt8] = .init(repeating: 0)
+    return withUnsafeMutableBytes(of: &found) { found in
+      self.digest(of: bytes, into: found)
+      return found.baseAddress.map { ccrypto_equal($0, digest, byteCount) } == 1
+    }
+  }
+
+  /// Writes the digest of some bytes to a place of 32.
   public static func digest(
     of bytes: UnsafeRawBufferPointer, into place: UnsafeMutableRawBufferPointer
-  ) throws(CryptoError) {
+  ) {
     precondition(place.count == byteCount, "a digest has its size")
-    let result = place.baseAddress?.assumingMemoryBound(to: UInt8.self)
-    guard ccrypto_sha256(bytes.baseAddress, bytes.count, result) == 1 else { throw .unavailable }
+    guard let start = place.baseAddress else { return }
+    var digest = SHA256()
+    digest.update(bytes)
+    ccrypto_sha256_finish(&digest.context, start)
   }
 
   /// The digest of these bytes.
-  public static func digest(of bytes: [UInt8]) throws(CryptoError) -> [UInt8] {
-    var digest = try SHA256()
-    bytes.withUnsafeBytes { digest.update($0) }
+  public static func digest(of bytes: [UInt8]) -> [UInt8] {
+    bytes.withUnsafeBytes { digest(of: $0) }
+  }
+
+  /// The digest of these bytes.
+  public static func digest(of bytes: UnsafeRawBufferPointer) -> [UInt8] {
+    var digest = SHA256()
+    digest.update(bytes)
     return digest.finish()
   }
 }
@@ -70,7 +84,7 @@ public struct SHA1: ~Copyable {
 
   /// A digest over nothing yet.
   public init() throws(CryptoError) {
-    context = try DigestContext(EVP_sha1(), byteCount: Self.byteCount)
+    context = try DigestContext(libcrypto.EVP_sha1(), byteCount: Self.byteCount)
   }
 
   /// Takes the next bytes in.
@@ -93,35 +107,29 @@ struct DigestContext: ~Copyable {
   private let byteCount: Int
 
   init(_ kind: OpaquePointer?, byteCount: Int) throws(CryptoError) {
-    guard let context = EVP_MD_CTX_new() else { throw .unavailable }
-    guard EVP_DigestInit_ex(context, kind, nil) == 1 else {
-      EVP_MD_CTX_free(context)
+    guard let context = libcrypto.EVP_MD_CTX_new() else { throw .unavailable }
+    guard libcrypto.EVP_DigestInit_ex(context, kind, nil) == 1 else {
+      libcrypto.EVP_MD_CTX_free(context)
       throw .unavailable
     }
     self.context = context
     self.byteCount = byteCount
   }
 
-  deinit { EVP_MD_CTX_free(context) }
+  deinit { libcrypto.EVP_MD_CTX_free(context) }
 
   borrowing func update(_ bytes: UnsafeRawBufferPointer) {
-    let done = EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
+    let done = libcrypto.EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
     precondition(done == 1, "a digest in memory cannot fail")
   }
 
   borrowing func finish() -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
-      let done = EVP_DigestFinal_ex(context, buffer.baseAddress, nil)
-      let again = EVP_DigestInit_ex(context, nil, nil)
+      let done = libcrypto.EVP_DigestFinal_ex(context, buffer.baseAddress, nil)
+      let again = libcrypto.EVP_DigestInit_ex(context, nil, nil)
       precondition(done == 1 && again == 1, "a digest in memory cannot fail")
       count = byteCount
     }
-  }
-
-  borrowing func finish(into place: UnsafeMutableRawPointer) {
-    let done = EVP_DigestFinal_ex(context, place.assumingMemoryBound(to: UInt8.self), nil)
-    let again = EVP_DigestInit_ex(context, nil, nil)
-    precondition(done == 1 && again == 1, "a digest in memory cannot fail")
   }
 
   static func digest(

@@ -6,19 +6,20 @@ internal import CCrypto
 public enum Ed25519 {
   /// Whether a key of 32 bytes made a signature of 64 bytes over a message.
   public static func isValid(_ signature: [UInt8], of message: [UInt8], key: [UInt8]) -> Bool {
-    guard let key = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, key, key.count),
-      let context = EVP_MD_CTX_new()
+    guard let key = libcrypto.EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, key, key.count),
+      let context = libcrypto.EVP_MD_CTX_new()
     else {
-      ERR_clear_error()
+      libcrypto.ERR_clear_error()
       return false
     }
     defer {
-      EVP_MD_CTX_free(context)
-      EVP_PKEY_free(key)
-      ERR_clear_error()
+      libcrypto.EVP_MD_CTX_free(context)
+      libcrypto.EVP_PKEY_free(key)
+      libcrypto.ERR_clear_error()
     }
-    guard EVP_DigestVerifyInit(context, nil, nil, nil, key) == 1 else { return false }
-    return EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+    guard libcrypto.EVP_DigestVerifyInit(context, nil, nil, nil, key) == 1 else { return false }
+    return libcrypto.EVP_DigestVerify(context, signature, signature.count, message, message.count)
+      == 1
   }
 }
 
@@ -26,6 +27,6 @@ public enum Ed25519 {
 public enum BLAKE2b512 {
   /// The digest of these bytes.
   public static func digest(of bytes: [UInt8]) throws(CryptoError) -> [UInt8] {
-    try DigestContext.digest(EVP_blake2b512(), byteCount: 64, of: bytes)
+    try DigestContext.digest(libcrypto.EVP_blake2b512(), byteCount: 64, of: bytes)
   }
 }

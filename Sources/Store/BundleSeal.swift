@@ -26,12 +26,8 @@ enum BundleSeal {
       let place = try staged.createDirectory(ContainerLayout.seal.utf8, mode: 0o700)
       try place.addFile(ContainerLayout.chunks.utf8, contents: table, mode: 0o600)
     }
-    do throws(CryptoError) {
-      record.tableDigest = try SHA256.digest(of: table)
-      record.authenticator = try Authentication.code(for: record.sealedMessage, key: key)
-    } catch {
-      throw StoreError(.failed, "sealing \(record.bundleName.printable): no SHA-256 is to be had")
-    }
+    record.tableDigest = SHA256.digest(of: table)
+    record.authenticator = Authentication.code(for: record.sealedMessage, key: key)
   }
 }
 
@@ -73,17 +69,16 @@ extension Container {
       guard let key = try file.read() else {
         return "\(file.path.printable), by which this host knows its seals, is not there"
       }
-      let code = try? Authentication.code(for: record.sealedMessage, key: key)
-      guard let code, Authentication.areEqual(code, record.authenticator) else {
+      let code = Authentication.code(for: record.sealedMessage, key: key)
+      guard Authentication.areEqual(code, record.authenticator) else {
         return "its record was not written by this host, or was changed"
       }
     } catch {
       return error.message
     }
-    guard let table = try? readTable(), let digest = try? SHA256.digest(of: table) else {
-      return "the table of its chunks can't be read"
-    }
-    return digest == record.tableDigest ? nil : "the table of its chunks was changed"
+    guard let table = try? readTable() else { return "the table of its chunks can't be read" }
+    let isSame = SHA256.digest(of: table) == record.tableDigest
+    return isSame ? nil : "the table of its chunks was changed"
   }
 
   /// The bytes of the table.

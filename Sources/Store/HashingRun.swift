@@ -124,7 +124,7 @@ final class HashedFile: @unchecked Sendable {
   private let turn1 = Turnstile()
   private let turn256 = Turnstile()
   @exclusivity(unchecked) private var sha1: SHA1
-  @exclusivity(unchecked) private var sha256: SHA256
+  @exclusivity(unchecked) private var sha256 = SHA256()
 
   init(
     _ descriptor: consuming Descriptor, _ wanted: BundleDigests, number: Int
@@ -133,7 +133,6 @@ final class HashedFile: @unchecked Sendable {
     self.wanted = wanted
     do throws(CryptoError) {
       sha1 = try SHA1()
-      sha256 = try SHA256()
     } catch {
       throw .noMemory
     }
@@ -166,7 +165,7 @@ final class HashedFile: @unchecked Sendable {
     let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
     do throws(Errno) {
       try descriptor.readExactly(bytes, at: start)
-      if wanted.contains(.chunks) { try hashChunks(UnsafeRawBufferPointer(bytes), of: block) }
+      if wanted.contains(.chunks) { hashChunks(UnsafeRawBufferPointer(bytes), of: block) }
     } catch {
       failure.withLock { $0 = error }
     }
@@ -181,16 +180,14 @@ final class HashedFile: @unchecked Sendable {
     return (count, isLast ? result() : nil)
   }
 
-  private func hashChunks(_ bytes: UnsafeRawBufferPointer, of block: Int) throws(Errno) {
+  private func hashChunks(_ bytes: UnsafeRawBufferPointer, of block: Int) {
     let size = Int(ChunkLayout.chunkSize)
     var place = block * (Self.blockByteCount / size) * SHA256.byteCount
     for start in stride(from: 0, to: bytes.count, by: size) {
       let chunk = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + size, bytes.count)])
       let target = UnsafeMutableRawBufferPointer(
         rebasing: chunks[place..<(place + SHA256.byteCount)])
-      do throws(CryptoError) { try SHA256.digest(of: chunk, into: target) } catch {
-        throw .noMemory
-      }
+      SHA256.digest(of: chunk, into: target)
       place += SHA256.byteCount
     }
   }

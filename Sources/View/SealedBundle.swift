@@ -58,12 +58,11 @@ struct SealedBundle {
     guard size > 0, size <= ChunkTable.maximumByteCount else { return nil }
     let mapping = try Mapping(reserving: Int(size))
     let memory = UnsafeMutableRawBufferPointer(start: mapping.start, count: Int(size))
-    guard (try? file.readExactly(memory, at: 0)) != nil, var hash = try? SHA256() else {
-      return nil
-    }
-    hash.update(UnsafeRawBufferPointer(memory))
+    guard (try? file.readExactly(memory, at: 0)) != nil,
+      SHA256.digest(of: UnsafeRawBufferPointer(memory)) == digest
+    else { return nil }
     let bytes = UnsafeBufferPointer(memory.bindMemory(to: UInt8.self))
-    guard hash.finish() == digest, let table = ChunkTable(checking: bytes.span) else { return nil }
+    guard let table = ChunkTable(checking: bytes.span) else { return nil }
     mapping.protect()
     return (bytes, table)
   }

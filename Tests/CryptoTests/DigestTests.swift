@@ -14,7 +14,7 @@ import Testing
     ),
   ])
   func agreesWithTheStandard(text: String, expected: String) throws {
-    let digest = try SHA256.digest(of: Array(text.utf8))
+    let digest = SHA256.digest(of: Array(text.utf8))
     #expect(hexadecimal(digest) == expected)
   }
 
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test func matchesItsOwnBytesOnly() throws {
-    let digest = try SHA256.digest(of: Array("abc".utf8))
+    let digest = SHA256.digest(of: Array("abc".utf8))
     func matches(_ text: String) -> Bool {
       Array(text.utf8).withUnsafeBytes { bytes in
         digest.withUnsafeBytes { SHA256.matches($0.baseAddress.unsafelyUnwrapped, of: bytes) }
@@ -35,14 +35,38 @@ import Testing
   }
 
   @Test func takesBytesInPieces() throws {
-    var digest = try SHA256()
+    var digest = SHA256()
     for piece in ["a", "", "bc"] {
       Array(piece.utf8).withUnsafeBytes { digest.update($0) }
     }
-    let whole = try SHA256.digest(of: Array("abc".utf8))
+    let whole = SHA256.digest(of: Array("abc".utf8))
     #expect(digest.finish() == whole)
     Array("abc".utf8).withUnsafeBytes { digest.update($0) }
     #expect(digest.finish() == whole, "finish() begins a new digest")
+  }
+
+  /// RFC 4231's first, second and third example.
+  @Test(arguments: [
+    (
+      [UInt8](repeating: 0x0b, count: 20), Array("Hi There".utf8),
+      "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"
+    ),
+    (
+      Array("Jefe".utf8), Array("what do ya want for nothing?".utf8),
+      "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+    ),
+    (
+      [UInt8](repeating: 0xaa, count: 20), [UInt8](repeating: 0xdd, count: 50),
+      "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"
+    ),
+  ])
+  func authenticatesAsTheStandard(key: [UInt8], message: [UInt8], expected: String) throws {
+    let code = Authentication.code(for: message, key: key)
+    #expect(hexadecimal(code) == expected)
+    #expect(Authentication.areEqual(code, code))
+    var other = code
+    other[31] ^= 1
+    #expect(!Authentication.areEqual(code, other) && !Authentication.areEqual(code, []))
   }
 }
 

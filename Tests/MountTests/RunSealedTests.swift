@@ -56,6 +56,29 @@ struct RunSealedTests {
     }
   }
 
+  @Test("loads no library that few commands need, nor does the view's supervisor")
+  func libraries() throws {
+    try withRunScene(.root) { scene in
+      try scene.install(try scene.makeBundle("Notes", script: "#!/bin/sh\necho hello\n"))
+      let app = "org.example.Notes"
+      let view = scene.home + "/view"
+      try #require(try scene.perform(["mkdir", view]).status == 0)
+      try #require(try scene.perform([scene.program, "mount", app, view]).status == 0)
+      defer { _ = try? scene.perform([scene.program, "unmount", view]) }
+      // What is loaded is told on standard error.
+      let outcome = try scene.run(app, environment: ["LD_DEBUG": "files"])
+      #expect(outcome.status == 0 && outcome.text == "hello\n")
+      let container = try Descriptor.open(scene.container(app), O_RDONLY | O_DIRECTORY)
+      let daemon = try #require(try DaemonStatus.ask(container))
+      // Foundation takes the first part that the kernel gives of such a file for the whole.
+      let maps = try run("cat", ["/proc/\(daemon.pid)/maps"]).text
+      for library in ["libcrypto"] {
+        #expect(outcome.errorText.contains("libseccomp") && !outcome.errorText.contains(library))
+        #expect(maps.contains("libfuse3") && !maps.contains(library))
+      }
+    }
+  }
+
   @Test("says in one line what was changed", arguments: RunScene.Person.allCases)
   func modified(_ person: RunScene.Person) throws {
     try withRunScene(person) { scene in

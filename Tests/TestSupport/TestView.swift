@@ -46,7 +46,7 @@ public final class TestView {
   }
 
   private static let identifier = "com.example.Conformance"
-  private static let patienceMilliseconds = 20_000
+  private static let patienceMilliseconds = 120_000
 
   /// Where the view is mounted.
   public let path: String

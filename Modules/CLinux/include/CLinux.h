@@ -4,6 +4,7 @@
 #include "CLinux_daemon.h"
 #include "CLinux_files.h"
 #include "CLinux_join.h"
+#include "CLinux_library.h"
 #include "CLinux_mounts.h"
 #include "CLinux_namespaces.h"
 #include "CLinux_process.h"
