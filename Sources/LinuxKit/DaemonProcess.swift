@@ -173,6 +173,11 @@ extension Descriptor {
     /// Whether the kernel is taken as an old one: `SANDBOXFS_FAULT_OLD_KERNEL`.
     public static let isOldKernel = getenv("SANDBOXFS_FAULT_OLD_KERNEL") != nil
 
+    /// At which step of a change of limits whoever serves dies: `SANDBOXFS_FAULT_CHANGE`.
+    public static let changeStep = getenv("SANDBOXFS_FAULT_CHANGE").flatMap {
+      Int(String(cString: $0))
+    }
+
     /// How often threads that hang are looked for: `SANDBOXFS_FAULT_WATCH`, in milliseconds.
     public static let watchMilliseconds = getenv("SANDBOXFS_FAULT_WATCH").flatMap {
       CInt(String(cString: $0))

@@ -45,7 +45,7 @@ struct Arena {
     var loggedHangs: UInt32
   }
 
-  static let layoutVersion: UInt32 = 4
+  static let layoutVersion: UInt32 = 5
   private static let headerByteCount = 4096
   private static let journalByteCount = (RequestJournal.byteCount + 4095) & ~4095
   private static let nodeCapacity: UInt32 = 1 << 24

@@ -7,7 +7,8 @@
 // there. While something changes that, or where it can't be counted, an *account* says how much of
 // the books is whose. Books and accounts change together, by a posting that is noted before it is
 // made: whoever takes over after a death finishes it, and then sets right what accounts say by
-// looking at their files.
+// looking at their files. Whoever takes over from one that died over a change of the limits
+// themselves counts everything anew.
 //
 // All figures are guarded by the arena's lock. `gates`, which are not in the arena, are held across
 // system calls by those who change what one file costs, before any name is moved: all of them
@@ -126,6 +127,11 @@ final class Books: @unchecked Sendable {
   private struct Header {
     /// Which books are kept.
     var kept: BookSet
+    /// Not 0 while the books may be those of other limits than the ones that hold.
+    var isInDoubt: UInt32
+    /// Which of `ownLimits` are the container's own.
+    var currentOwnLimits: UInt32
+    var ownLimits: [2 of BookLimits]
     var posting: Posting
   }
 
@@ -359,6 +365,44 @@ final class Books: @unchecked Sendable {
       books[number].softLimit = limit.softLimit
     }
     header.pointee.kept = kept
+  }
+
+  /// The limits of the books, by number; nil for one that is not kept.
+  var limits: [BookLimits?] {
+    (0..<Books.capacity).map { number in
+      guard keptBooks.contains(BookSet(rawValue: 1 << UInt64(number))) else { return nil }
+      let book = books[number]
+      return BookLimits(
+        byteLimit: book.byteLimit, entryLimit: book.entryLimit, softLimit: book.softLimit)
+    }
+  }
+
+  // MARK: Which limits hold
+
+  /// What the container may hold in all, whatever its policy says.
+  ///
+  /// Set as a whole, whoever dies over it.
+  var ownLimits: BookLimits {
+    get { header.pointee.ownLimits[Int(header.pointee.currentOwnLimits & 1)] }
+    set {
+      let next = (header.pointee.currentOwnLimits & 1) ^ 1
+      header.pointee.ownLimits[Int(next)] = newValue
+      publish(
+        state: next,
+        at: UnsafeMutableRawPointer(header)
+          + (MemoryLayout<Header>.offset(of: \.currentOwnLimits) ?? 0))
+    }
+  }
+
+  /// Whether a process may have died over a change of limits: then nothing is known of the books
+  /// until everything is counted.
+  var isInDoubt: Bool {
+    get { header.pointee.isInDoubt != 0 }
+    set {
+      publish(
+        state: newValue ? 1 : 0,
+        at: UnsafeMutableRawPointer(header) + (MemoryLayout<Header>.offset(of: \.isInDoubt) ?? 0))
+    }
   }
 
   /// Sets what a book says.

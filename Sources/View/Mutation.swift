@@ -112,4 +112,13 @@ enum FaultPoint: Int {
       FaultInjection.reached(rawValue)
     #endif
   }
+
+  /// Ends the process at this step of a change of limits, if this build injects faults and was told
+  /// to.
+  static func change(_ step: Int) {
+    #if DEBUG
+      if FaultInjection.changeStep == step { FaultInjection.die() }
+      insideTable.pass()
+    #endif
+  }
 }

@@ -111,7 +111,9 @@ extension ViewFileSystem {
     return try books.guarding(parent) { () throws(Errno) in
       let scratch = try ThreadScratch.current()
       let set = nodes.books(of: name, in: parent, scratch)
-      guard !set.isEmpty, let account = try accountForName(set) else { return try make() }
+      guard !set.isEmpty, let account = try accountForName(set, name, directory) else {
+        return try make()
+      }
       var isMade = false
       defer { settleName(account, name, directory, isMade: isMade) }
       let values = try inheritedByteCount(directory, kind)
@@ -126,15 +128,20 @@ extension ViewFileSystem {
     }
   }
 
-  /// The account of a request that makes a name; nil if an earlier process was through with it.
-  private func accountForName(_ set: BookSet) throws(Errno) -> UInt32? {
+  /// The account of a request that makes a name; nil if an earlier process was through with it, or
+  /// all has been counted since.
+  private func accountForName(
+    _ set: BookSet, _ name: Name, _ directory: CInt
+  ) throws(Errno) -> UInt32? {
     let request = RequestRecord.current.number
+    let isMade =
+      RequestRecord.isRepeated && (try? InodeStatus.of(name.cString, in: directory)) != nil
     nodes.lock.lock()
     defer { nodes.lock.unlock() }
     if RequestRecord.isResent {
       let known = books.accountOfRequest(request)
       if known != 0 { return known }
-      if RequestRecord.isRepeated { return nil }
+      if isMade { return nil }
     }
     return try books.open(
       AccountRecord(

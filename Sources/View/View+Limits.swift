@@ -23,7 +23,25 @@ public struct BookReport: Sendable {
 }
 
 /// The limits of one book; `.max` where there is none.
-typealias BookLimits = (byteLimit: UInt64, entryLimit: UInt64, softLimit: UInt64)
+struct BookLimits: Equatable {
+  var byteLimit: UInt64
+  var entryLimit: UInt64
+  var softLimit: UInt64
+
+  /// A book that is kept and limits nothing.
+  static var none: BookLimits { BookLimits(byteLimit: .max, entryLimit: .max, softLimit: .max) }
+
+  var isNone: Bool { self == .none }
+}
+
+extension BookLimits {
+  /// What a container's record says.
+  init(_ limits: ContainerLimits) {
+    byteLimit = limits.byteCount ?? .max
+    entryLimit = limits.entryCount ?? .max
+    softLimit = limits.softByteCount ?? .max
+  }
+}
 
 extension ViewFileSystem {
   // MARK: Beginning
@@ -33,8 +51,9 @@ extension ViewFileSystem {
   ///
   /// Before the first request.
   public func beginBooks(_ limits: ContainerLimits) throws(Errno) -> Int {
+    books.ownLimits = BookLimits(limits)
     let engine = nodes.generation.engine
-    let all = ViewFileSystem.limits(limits, engine)
+    let all = bookLimits(of: engine)
     guard all.contains(where: { $0 != nil }) else { return 0 }
     return try books.guardingAll { () throws(Errno) in
       let census = try census(engine)
@@ -49,8 +68,18 @@ extension ViewFileSystem {
   /// `quiesce` waits for requests that began before it was called. Throws what counting throws, and
   /// then nothing has changed.
   public func setLimits(_ limits: ContainerLimits, quiesce: () -> Bool) throws(Errno) {
-    let engine = nodes.generation.engine
-    try replaceBooks(with: ViewFileSystem.limits(limits, engine), engine, quiesce) {}
+    let former = books.ownLimits
+    books.isInDoubt = true
+    FaultPoint.change(0)
+    books.ownLimits = BookLimits(limits)
+    do throws(Errno) {
+      try replaceBooks(nodes.generation.engine, quiesce) {}
+    } catch {
+      books.ownLimits = former
+      books.isInDoubt = false
+      throw error
+    }
+    books.isInDoubt = false
   }
 
   /// Judges by another policy, whose limits hold from now on too.
@@ -59,52 +88,56 @@ extension ViewFileSystem {
   ) throws(Errno) -> PolicyGeneration {
     guard books.isKept || engine.setsLimits else { return nodes.replacePolicy(engine, nil) }
     var old: PolicyGeneration?
-    try replaceBooks(with: ViewFileSystem.limits(recordLimits, engine), engine, quiesce) {
-      old = nodes.replacePolicy(engine, nil)
-    }
+    try replaceBooks(engine, quiesce) { old = nodes.replacePolicy(engine, nil) }
     return old ?? nodes.generation
   }
 
-  /// What the container's record says, as far as it was told to us.
-  private var recordLimits: ContainerLimits {
-    guard books.keptBooks.contains(.container) else { return ContainerLimits() }
-    let book = books[0]
-    return ContainerLimits(
-      byteCount: present(book.byteLimit), entryCount: present(book.entryLimit),
-      softByteCount: present(book.softLimit))
-  }
-
-  private func present(_ limit: UInt64) -> UInt64? { limit == .max ? nil : limit }
-
+  /// Counts what there is by the limits of a policy and the container's own; makes a change once
+  /// that is sure to succeed.
   private func replaceBooks(
-    with limits: [BookLimits?], _ engine: PolicyEngine, _ quiesce: () -> Bool, _ change: () -> Void
+    _ engine: PolicyEngine, _ quiesce: () -> Bool, _ change: () -> Void
   ) throws(Errno) {
-    if !books.isKept && limits.contains(where: { $0 != nil }) {
+    let limits = bookLimits(of: engine)
+    let isLimited = limits.contains { $0 != nil }
+    let former = nodes.locked { books.limits }
+    if !books.isKept && isLimited {
       // From now on changes pass the gates; those that began before do not, and are waited for.
-      nodes.locked { books.keep(limits.map { $0.map { _ in (.max, .max, .max) } }) }
+      nodes.locked { books.keep(limits.map { $0.map { _ in .none } }) }
+      FaultPoint.change(1)
       _ = quiesce()
     }
-    try books.guardingAll { () throws(Errno) in
-      let isLimited = limits.contains { $0 != nil }
-      let census = isLimited ? try census(engine) : nil
-      change()
-      nodes.locked {
-        books.keep(limits)
-        closeAccounts()
+    do throws(Errno) {
+      try books.guardingAll { () throws(Errno) in
+        let census = isLimited ? try census(engine) : nil
+        FaultPoint.change(2)
+        change()
+        keepBooks(limits)
+        FaultPoint.change(3)
+        if let census { setBooks(to: census) }
+        FaultPoint.change(4)
       }
-      if let census { setBooks(to: census) }
+    } catch {
+      nodes.locked { books.keep(former) }
+      throw error
     }
   }
 
-  private static func limits(
-    _ limits: ContainerLimits, _ engine: PolicyEngine
-  ) -> [BookLimits?] {
-    let container: BookLimits? =
-      limits.isEmpty
-      ? nil
-      : (limits.byteCount ?? .max, limits.entryCount ?? .max, limits.softByteCount ?? .max)
-    return [container]
-      + engine.quotaRules.map { ($0.quota.byteCount, $0.quota.entryCount ?? .max, .max) }
+  /// Behind all gates, or while nobody serves.
+  private func keepBooks(_ limits: [BookLimits?]) {
+    nodes.locked {
+      books.keep(limits)
+      closeAccounts()
+    }
+  }
+
+  /// The limits of all books that a policy has kept.
+  private func bookLimits(of engine: PolicyEngine) -> [BookLimits?] {
+    let own = books.ownLimits
+    return [own.isNone ? nil : own]
+      + engine.quotaRules.map {
+        BookLimits(
+          byteLimit: $0.quota.byteCount, entryLimit: $0.quota.entryCount ?? .max, softLimit: .max)
+      }
   }
 
   // MARK: Counting
@@ -212,6 +245,21 @@ extension ViewFileSystem {
 
   // MARK: After a death
 
+  /// Counts everything anew where a process has died over a change of limits.
+  ///
+  /// Only while nobody serves, by the policy that holds from now on. Throws what counting throws;
+  /// then whoever takes over next tries again.
+  public func settleDoubt() throws(Errno) {
+    guard books.isInDoubt else { return }
+    let engine = nodes.generation.engine
+    let limits = bookLimits(of: engine)
+    let isLimited = limits.contains { $0 != nil }
+    let census = isLimited ? try census(engine) : nil
+    keepBooks(limits)
+    if let census { setBooks(to: census) }
+    books.isInDoubt = false
+  }
+
   /// Makes every account say what its file costs, and ends those of requests that are over.
   ///
   /// Only while nobody serves.
@@ -258,7 +306,7 @@ extension ViewFileSystem {
   private func reports(_ engine: PolicyEngine, _ figures: [Charge]?) -> [BookReport] {
     let rules = engine.quotaRules
     var reports: [BookReport] = []
-    // A process that died over a change of rules may have left the books of others.
+    // Where nothing could be counted after a death, the books may be those of other rules.
     books.keptBooks.forEach { number in
       guard number <= rules.count else { return }
       let book = books[number]
@@ -270,6 +318,8 @@ extension ViewFileSystem {
     }
     return reports
   }
+
+  private func present(_ limit: UInt64) -> UInt64? { limit == .max ? nil : limit }
 
   // MARK: Free space
 

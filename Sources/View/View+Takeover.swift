@@ -86,15 +86,21 @@ extension ViewFileSystem {
 
   /// Keeps a policy for whoever has to take over: a view's configuration.
   ///
-  /// Before it is set.
+  /// Before it is set: from now on the books may be those of another, until `settlePolicy` or
+  /// `keepFormerPolicy` is called.
   public func keepPolicy(_ configuration: [UInt8]) throws(Errno) {
     let file = try Descriptor.memory(holding: configuration).release()
+    books.isInDoubt = true
     let oldest = arena.header.pointee.formerPolicyFile
     arena.header.pointee.formerPolicyFile = arena.header.pointee.policyFile
     arena.header.pointee.policyNumber = nodes.generation.number &+ 1
     arena.header.pointee.policyFile = file
     if oldest >= 0 { _ = Descriptor(owning: oldest) }
+    FaultPoint.change(0)
   }
+
+  /// The policy that was kept last was set, and the books are its.
+  public func settlePolicy() { books.isInDoubt = false }
 
   /// The policy that was kept last could not be set: the one before it is kept again.
   public func keepFormerPolicy() {
@@ -102,6 +108,7 @@ extension ViewFileSystem {
     arena.header.pointee.policyFile = arena.header.pointee.formerPolicyFile
     arena.header.pointee.formerPolicyFile = -1
     if file >= 0 { _ = Descriptor(owning: file) }
+    books.isInDoubt = false
   }
 
   /// The configuration with the policy that was set last; nil if it is that of the mount.

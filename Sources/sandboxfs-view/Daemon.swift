@@ -119,10 +119,23 @@ final class Daemon {
     DaemonProcess.exit(1)
   }
 
+  /// Counts what there is where a process has died over a change of limits; where that fails, what
+  /// is limited is compared with what was known before.
+  private func settleBooks() {
+    do throws(Errno) {
+      try fileSystem.settleDoubt()
+    } catch {
+      audit.note("what the container holds can't be counted after a death: \(error.message)")
+    }
+  }
+
   /// Serves until the kernel ends the connection.
   private func serve() {
     do throws(Errno) {
-      if fileSystem.supervision.restarts > 0 { try audit.takeOver() }
+      if fileSystem.supervision.restarts > 0 {
+        try audit.takeOver()
+        settleBooks()
+      }
       // Before whoever is refused hears of it, and may end this process too.
       fileSystem.report = { [audit] event in audit.note(event) }
       fileSystem.reportHangs()

@@ -127,6 +127,7 @@ final class LivePolicy: Sendable {
       var next = State(rules: engine, layers: layers, retired: state.retired)
       do throws(Errno) {
         let change = follow(try fileSystem.setPolicy(engine, quiesce: quiesce), &next)
+        fileSystem.settlePolicy()
         state = next
         executes.store(engine.executesBesidesBundles, ordering: .relaxed)
         return report(change, notes: tellKernel(change) + keptWrites(engine))

@@ -54,6 +54,7 @@ public final class TestView {
   public let container: String
   /// The daemon's pid, also where a wrapper started it.
   public let daemon: ChildProcess
+  private var configuration: ViewConfiguration
   private var isMounted = true
 
   /// Mounts a view below a directory, over the container that an earlier view left there or a new
@@ -64,17 +65,21 @@ public final class TestView {
     path = directory + "/view"
     container = directory + "/container"
     try TestView.makeContainer(container, path, settings.owner)
-    var configuration = ViewConfiguration(
+    configuration = ViewConfiguration(
       identifier: Array(TestView.identifier.utf8), ownerUID: settings.owner,
       ownerGID: settings.owner, bundleName: Array("Notes.app".utf8), inodeKey: (5, 7),
-      layers: [
-        ProfileSource(
-          rank: .shipped, name: Array("test.profile".utf8), text: Array(settings.profile.utf8))
-      ],
+      layers: TestView.layers(settings.profile),
       transport: settings.owner == 0 ? .kernel : .fusermount, target: Array(path.utf8),
       source: Array(TestView.identifier.utf8), mountFlags: 0, without: settings.without)
     configuration.limits = settings.limits
     daemon = try TestView.start(container, configuration, settings)
+  }
+
+  private static func layers(_ profile: String) -> [ProfileSource] {
+    [
+      ProfileSource(
+        rank: .shipped, name: Array("test.profile".utf8), text: Array(profile.utf8))
+    ]
   }
 
   private static func makeContainer(_ container: String, _ view: String, _ owner: uid_t) throws {
@@ -190,12 +195,22 @@ public final class TestView {
     return try? UnixConnection(to: ContainerLayout.control, in: directory, milliseconds: 5000)
   }
 
+  /// Has the view judge by other rules; nil if the daemon refuses.
+  @discardableResult
+  public func setProfile(_ profile: String) throws -> [[String: [UInt8]]]? {
+    configuration.layers = TestView.layers(profile)
+    let payload = configuration.encoded()
+    return try command(#"{"command":"policy","bytes":"\#(payload.count)"}"#, payload)
+  }
+
   /// What the daemon answers to a command, but for the line with the status; nil if it refuses.
-  public func command(_ line: String) throws -> [[String: [UInt8]]]? {
+  public func command(
+    _ line: String, _ payload: [UInt8] = []
+  ) throws -> [[String: [UInt8]]]? {
     guard let connection = connection() else {
       throw ProgramFailure(description: "the daemon does not answer")
     }
-    let lines = try connection.exchange(Array(line.utf8) + [10], untilMember: "status")
+    let lines = try connection.exchange(Array(line.utf8) + [10] + payload, untilMember: "status")
     let answers = lines.compactMap { flatObject($0) }
     guard answers.last?["status"] == Array("ok".utf8) else { return nil }
     return answers.dropLast()
