@@ -31,7 +31,7 @@ func runUnmount(_ words: [[UInt8]], called name: String) throws {
   try checkType(arguments)
   try enterNamespace(arguments)
   let target = arguments.positionals[0]
-  var settings: UnmountSettings = []
+  var settings: UnmountSettings = [.synchronized]
   if arguments.has(lazy) { settings.insert(.lazy) }
   if arguments.has(force) { settings.insert(.force) }
   if try isGone(target) { return }

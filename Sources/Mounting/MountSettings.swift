@@ -100,4 +100,6 @@ public struct UnmountSettings: OptionSet, Sendable {
   public static let force = Self(rawValue: 2)
   /// Only say whether it could be done.
   public static let pretend = Self(rawValue: 4)
+  /// What was written is on the disk afterwards, as it is of a disk that is unmounted.
+  public static let synchronized = Self(rawValue: 8)
 }

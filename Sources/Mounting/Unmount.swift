@@ -7,16 +7,28 @@ extension ViewMounts {
   /// Unmounts the view at a directory, or the one whose bundle is mounted there.
   ///
   /// Waits a moment for the daemon's end, if this was its last mount. Throws, with the processes
-  /// that use it, if the view is busy.
+  /// that use it, if the view is busy. A view that is taken away lazily or by force is never
+  /// waited for.
   public static func unmount(
     _ target: [UInt8], _ settings: UnmountSettings = []
   ) throws(MountError) {
     let view = try MountedParts.find(target)
     if settings.contains(.pretend) { return }
-    guard isPrivileged() else {
-      return try unmountByFusermount(view.path, lazily: settings.contains(.lazy))
-    }
+    // While it is mounted its daemon, and by that the disk, can be found.
     let daemon = settings.contains(.lazy) ? nil : RunningDaemon.find(serving: view.root.device)
+    let isSynchronized = settings.contains(.synchronized) && !settings.contains(.force)
+    let disk = isSynchronized ? daemon.flatMap(BackingDisk.init) : nil
+    if isPrivileged() {
+      try unmountAsRoot(view, settings, daemon)
+    } else {
+      try unmountByFusermount(view.path, lazily: settings.contains(.lazy))
+    }
+    try disk?.synchronize(behind: view.name)
+  }
+
+  private static func unmountAsRoot(
+    _ view: MountedParts, _ settings: UnmountSettings, _ daemon: RunningDaemon?
+  ) throws(MountError) {
     if settings.contains(.force) {
       // The kernel cuts the connection even if it then says that the view is busy, and a view that
       // can answer nothing any more is of no use to anyone.
@@ -161,6 +173,29 @@ extension ViewMounts {
     }
     _ = daemon.process.waitForEnd(milliseconds: 1000)
     StartedDaemons.reap()
+  }
+}
+
+/// The file system that a view's container is on.
+private struct BackingDisk: ~Copyable {
+  private let directory: Walker
+
+  /// The one behind what a daemon serves; nil if the caller can't open it.
+  init?(of daemon: RunningDaemon) {
+    guard let container = daemon.process.directory(descriptor: 3),
+      let directory = try? container.reopened(Opening.directory)
+    else { return nil }
+    self.directory = Walker(directory)
+  }
+
+  /// Waits until it has written everything.
+  borrowing func synchronize(behind name: String) throws(MountError) {
+    do throws(Errno) {
+      try directory.synchronizeFileSystem()
+    } catch {
+      throw MountError(
+        .failed, "\(name) is unmounted, but not all that was written is on the disk", error)
+    }
   }
 }
 

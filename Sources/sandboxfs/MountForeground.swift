@@ -39,7 +39,7 @@ private struct Attendance {
       try report()
       try signals.wait(milliseconds: Self.tickMilliseconds)
       if signals.take() != nil {
-        try ViewMounts.unmount(view.target)
+        try ViewMounts.unmount(view.target, .synchronized)
         break
       }
       ticks += 1

@@ -21,7 +21,7 @@ let unmountSubcommand = Subcommand(
     positionals: [Positional("DIRECTORY|APP", .app, .atLeastOne)], options: [lazy, force],
     exitStatuses: plainStatuses)
 ) { arguments in
-  var settings: UnmountSettings = []
+  var settings: UnmountSettings = [.synchronized]
   if arguments.has(lazy) { settings.insert(.lazy) }
   if arguments.has(force) { settings.insert(.force) }
   for target in try arguments.positionals.flatMap(targets) {
