@@ -71,15 +71,6 @@ int clinux_exit_status(int status) {
 
 char **clinux_environment(void) { return environ; }
 
-int clinux_peer(int socket, pid_t *pid, uid_t *uid) {
-  struct ucred peer;
-  socklen_t size = sizeof peer;
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
-  *pid = peer.pid;
-  *uid = peer.uid;
-  return 0;
-}
-
 int clinux_connect(const char *path, int timeout_ms) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (strlen(path) >= sizeof address.sun_path) {

@@ -17,14 +17,6 @@ public struct UnixConnection: ~Copyable {
     socket = Descriptor(owning: try retrying { clinux_connect(path, milliseconds) })
   }
 
-  /// The uid that the listener had when it began to listen.
-  public borrowing func peerUID() throws(Errno) -> UInt32 {
-    var (pid, uid) = (pid_t(0), uid_t(0))
-    let raw = socket.rawValue
-    try retrying { clinux_peer(raw, &pid, &uid) }
-    return uid
-  }
-
   /// Sends a line, and returns the line that answers it; neither has its line feed here.
   ///
   /// Throws EAGAIN if the time is over, EPIPE if the listener hangs up and EMSGSIZE if it says more

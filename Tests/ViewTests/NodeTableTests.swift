@@ -31,7 +31,7 @@ private final class TableOnDisk {
     handles = HandleTable(arena)
   }
 
-  deinit { _ = path.withCString { system("rm -rf -- \($0.debugDescription)") } }
+  deinit { _ = system("rm -rf -- \(path)") }
 
   func touch(_ name: String) throws {
     _ = try directory.open(name, O_CREAT | O_RDWR, mode: 0o600)

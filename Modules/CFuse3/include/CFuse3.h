@@ -20,10 +20,6 @@
 /// The kernel can send again what was read and not answered.
 #define CFUSE_HAS_RESEND (1ull << 39)
 
-/// FOPEN_* flags as in the same header.
-#define CFUSE_FOPEN_KEEP_CACHE (1u << 1)
-#define CFUSE_FOPEN_CACHE_DIR (1u << 3)
-
 /// How far a request has come.
 enum {
   /// There is none.

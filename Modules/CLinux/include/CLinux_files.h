@@ -29,12 +29,6 @@ long clinux_getdents64(int descriptor, void *buffer, unsigned long count);
 static inline long clinux_utime_now(void) { return UTIME_NOW; }
 static inline long clinux_utime_omit(void) { return UTIME_OMIT; }
 
-/// errno, to be read in the statement after the call.
-static inline int clinux_errno(void) {
-  extern int *__errno_location(void);
-  return *__errno_location();
-}
-
 /// Makes the empty file `to` share all blocks of `from`. -1 and errno where that can't be.
 int clinux_clone(int to, int from);
 

@@ -38,9 +38,6 @@ int clinux_exit_status(int status);
 /// This process's environment: `environ`, of which Glibc's module has two.
 char **clinux_environment(void);
 
-/// The uid and the pid of the process behind a connected Unix socket. -1 and errno on failure.
-int clinux_peer(int socket, pid_t *pid, uid_t *uid);
-
 /// Connects to a Unix stream socket at `path`, with a time limit in milliseconds for each later
 /// read and write. A descriptor, or -1 and errno.
 int clinux_connect(const char *path, int timeout_ms);
