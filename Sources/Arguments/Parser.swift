@@ -84,7 +84,9 @@ extension Program {
       reader.called = "\(name) \(command.name)"
       return try command.parse(&reader, sharedOptions)
     }
-    throw UsageError(reader.called, "a command is missing; try '\(reader.called) --help'")
+    let words = commands(of: group).map(\.word).joined(separator: ", ")
+    throw UsageError(
+      reader.called, "a command is missing: one of \(words); try '\(reader.called) --help'")
   }
 
   /// Throws if a word that can be no app's identifier looks like one of a group's second words.

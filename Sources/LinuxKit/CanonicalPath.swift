@@ -33,6 +33,21 @@ public func canonicalPathOfMountPoint(_ path: [UInt8]) throws(Errno) -> [UInt8] 
   }
 }
 
+/// A path as it is to be written where the caller's working directory is another; nothing of it is
+/// looked up, so that it may lead to what does not answer.
+public func absolutePath(_ path: [UInt8]) throws(Errno) -> [UInt8] {
+  let slash = UInt8(ascii: "/")
+  if path.first == slash { return path }
+  guard let text = getcwd(nil, 0) else { throw Errno.last }
+  defer { free(text) }
+  let here = UnsafeBufferPointer(start: text, count: strlen(text)).map { UInt8(bitPattern: $0) }
+  if path.elementsEqual(".".utf8) { return here }
+  return (here == [slash] ? [] : here) + [slash] + path
+}
+
+/// Goes to the root, so that what the caller stood in can be unmounted.
+public func leaveWorkingDirectory() throws(Errno) { try retrying { chdir("/") } }
+
 extension Descriptor {
   /// Opens what is at a canonical path, only to know what and where it is: nothing on the way, nor
   /// at its end, may be a symbolic link.

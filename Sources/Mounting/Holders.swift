@@ -17,8 +17,14 @@ enum Holders {
   }
 
   /// `123 (bash), 456 (vim)`: at most eight of them.
+  ///
+  /// The caller itself, whose input or output may be there, is called so.
   static func list(_ processes: [RunningProcess]) -> String {
-    let shown = processes.prefix(8).map { "\($0.pid) (\($0.name.printable))" }
+    let own = RunningProcess.current.pid
+    let shown = processes.prefix(8).map { process in
+      let remark = process.pid == own ? ", this command" : ""
+      return "\(process.pid) (\(process.name.printable)\(remark))"
+    }
     let more = processes.count - shown.count
     return shown.joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
   }

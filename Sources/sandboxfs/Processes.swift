@@ -18,7 +18,9 @@ let psSubcommand = Subcommand(
     positionals: [Positional("APP", .app, .any)], options: [json], exitStatuses: plainStatuses)
 ) { arguments in
   let wanted = Set(arguments.positionals)
-  let runs = RunningApp.all().filter { wanted.isEmpty || wanted.contains($0.identifier) }
+  let all = RunningApp.all()
+  try requireApps(arguments.positionals, seen: all.map(\.identifier), arguments)
+  let runs = all.filter { wanted.isEmpty || wanted.contains($0.identifier) }
   let processes = runs.flatMap { run in run.processes.map { (run: run, process: $0) } }
   if arguments.has(json) {
     try Output.write(JSON.array(processes.map(object)).document)

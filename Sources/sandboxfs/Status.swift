@@ -19,13 +19,15 @@ let statusSubcommand = Subcommand(
     positionals: [Positional("APP", .app, .any)], options: [json],
     exitStatuses: [
       ExitStatus("0", "every view that was shown answers; there may be none"),
-      ExitStatus("1", "a view does not answer, or the views can't be found out"),
+      ExitStatus("1", "a view does not answer, an APP is not there, or no view can be seen"),
       ExitStatus("2", "the command line was not understood"),
     ])
 ) { arguments in
   Launch.sweep(environment: callersEnvironment())
   let wanted = Set(arguments.positionals)
-  let views = try ViewMounts.list().filter { wanted.isEmpty || wanted.contains($0.identifier) }
+  let all = try ViewMounts.list()
+  try requireApps(arguments.positionals, seen: all.map(\.identifier), arguments)
+  let views = all.filter { wanted.isEmpty || wanted.contains($0.identifier) }
   if arguments.has(json) {
     try Output.write(JSON.array(views.map(object)).document)
   } else if views.isEmpty {

@@ -36,6 +36,15 @@ func preparedContainer(
   return try Store.open(try location(arguments)).preparedContainer(identifier)
 }
 
+/// Throws if one of these arguments names no app: none of those that were seen by the caller, and
+/// none that is installed.
+func requireApps(
+  _ words: [[UInt8]], seen: some Sequence<[UInt8]>, _ arguments: ParsedArguments
+) throws {
+  let seen = Set(seen)
+  for word in words where !seen.contains(word) { _ = try container(word, arguments) }
+}
+
 /// What the daemon of a container's view is started with; Mounting fills in where and how.
 func configuration(of container: Container) throws(StoreError) -> ViewConfiguration {
   try container.viewConfiguration(
@@ -46,7 +55,8 @@ func configuration(of container: Container) throws(StoreError) -> ViewConfigurat
 func identifier(_ word: [UInt8]) throws(Failure) -> BundleIdentifier {
   if let identifier = BundleIdentifier(bytes: word) { return identifier }
   throw Failure(
-    "'\(word.printable)' is no app's identifier, such as com.example.Notes; see 'sandboxfs list'")
+    "'\(word.printable)' is no app's identifier, such as com.example.Notes; see 'sandboxfs list'",
+    isUsage: true)
 }
 
 extension String {

@@ -113,6 +113,11 @@ func help(about command: Command) -> String {
 struct Failure: Error, CustomStringConvertible {
   /// What is wrong and what to do, on one line.
   let description: String
+  /// Whether the command line itself is at fault.
+  let isUsage: Bool
 
-  init(_ description: String) { self.description = description }
+  init(_ description: String, isUsage: Bool = false) {
+    self.description = description
+    self.isUsage = isUsage
+  }
 }

@@ -24,16 +24,21 @@ let unmountSubcommand = Subcommand(
   var settings: UnmountSettings = [.synchronized]
   if arguments.has(lazy) { settings.insert(.lazy) }
   if arguments.has(force) { settings.insert(.force) }
-  for target in try arguments.positionals.flatMap(targets) {
+  let targets = try arguments.positionals.flatMap(targets)
+  // What is in a view keeps it from being unmounted.
+  try leaveWorkingDirectory()
+  for target in targets {
     try ViewMounts.unmount(target, settings)
   }
   return 0
 }
 
-/// What an argument means: the last mount of an app goes first, since the others are binds of the
-/// first.
+/// What an argument means, as absolute paths: the last mount of an app goes first, since the others
+/// are binds of the first.
 private func targets(_ argument: [UInt8]) throws -> [[UInt8]] {
-  if BundleIdentifier(bytes: argument) == nil { return [argument] }
+  if BundleIdentifier(bytes: argument) == nil {
+    return [try absolutePath(argument)]
+  }
   let views = try ViewMounts.list().filter { $0.identifier == argument }
   guard !views.isEmpty else {
     throw Failure(

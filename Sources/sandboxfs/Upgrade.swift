@@ -34,10 +34,12 @@ let upgradeSubcommand = Subcommand(
         ? "which view? write the identifier of an app, or --all"
         : "--all and '\(named[0].printable)' exclude each other")
   }
-  let views = try superblocks(of: named)
+  let views = try superblocks(of: named, arguments)
   let outcomes = views.map { (view: $0, outcome: upgrade($0)) }
   if arguments.has(json) {
     try Output.write(JSON.array(outcomes.map { object($0.view, $0.outcome) }).document)
+  } else if outcomes.isEmpty {
+    try Output.write("no view is mounted\n")
   }
   var status: Int32 = 0
   for (view, outcome) in outcomes {
@@ -55,10 +57,13 @@ let upgradeSubcommand = Subcommand(
 }
 
 /// One view of each superblock, of these apps or of all.
-private func superblocks(of named: [[UInt8]]) throws -> [ViewReport] {
+private func superblocks(
+  of named: [[UInt8]], _ arguments: ParsedArguments
+) throws -> [ViewReport] {
   for name in named { _ = try identifier(name) }
   var known: Set<DeviceNumber> = []
   let views = try ViewMounts.list().filter { known.insert($0.device).inserted }
+  try requireApps(named, seen: views.map(\.identifier), arguments)
   for name in named where !views.contains(where: { $0.identifier == name }) {
     throw Failure("no view of '\(name.printable)' is mounted; the next mount has the new program")
   }

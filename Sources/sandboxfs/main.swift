@@ -47,6 +47,7 @@ private func status(of error: any Error, in subcommand: Subcommand) -> Int32 {
   // Only what runs a program has statuses that tell a shell how far it came.
   case let error as LaunchError where subcommand.failureStatus == 125: error.exitStatus
   case let error as StoreError where error.kind == .usage: subcommand.usageStatus
+  case let error as Failure where error.isUsage: subcommand.usageStatus
   default: subcommand.failureStatus
   }
 }

@@ -143,7 +143,8 @@ extension Request {
       Mistake(
         "install --shell csh x",
         "tool install: 'csh' is no SHELL of '--shell'; expected 'bash', 'zsh'"),
-      Mistake("rules", "tool rules: a command is missing; try 'tool rules --help'"),
+      Mistake(
+        "rules", "tool rules: a command is missing: one of show, check; try 'tool rules --help'"),
       Mistake("rules shwo x", "tool rules: unknown command 'shwo'; did you mean 'show'?"),
       Mistake("rules show", "tool rules show: APP is missing; try 'tool rules show --help'"),
       Mistake("show x", "tool: unknown command 'show'; try 'tool --help'"),

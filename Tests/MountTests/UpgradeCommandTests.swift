@@ -47,6 +47,7 @@ struct UpgradeCommandTests {
       sandboxfs upgrade --all && echo nothing to do
       sandboxfs upgrade; sandboxfs upgrade --all $APP; sandboxfs upgrade no/app
       sandboxfs upgrade $APP; echo "status $?"
+      sandboxfs upgrade com.example.None; echo "status $?"
       mkdir own && cp "$(command -v sandboxfs)" "$(command -v sandboxfs-view)" own
       own/sandboxfs mount $APP view
       printf '#!/bin/sh\necho "error it keeps other books" >&5\n' > new && chmod 755 new
@@ -58,6 +59,7 @@ struct UpgradeCommandTests {
     let refusal = "PLACE/own/sandboxfs-view cannot go on with the view: it keeps other books"
     #expect(
       said == """
+        no view is mounted
         nothing to do
         sandboxfs upgrade: which view? write the identifier of an app, or --all
         sandboxfs upgrade: --all and 'com.example.Notes' exclude each other
@@ -65,6 +67,8 @@ struct UpgradeCommandTests {
         see 'sandboxfs list'
         sandboxfs upgrade: no view of 'com.example.Notes' is mounted; the next mount has the new \
         program
+        status 1
+        sandboxfs upgrade: com.example.None is not installed in PLACE/store: see 'sandboxfs list'
         status 1
         sandboxfs upgrade: com.example.Notes: \(refusal)
         status 1
