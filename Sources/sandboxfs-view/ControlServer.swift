@@ -29,6 +29,8 @@ final class ControlServer: Sendable {
   private let departure = Doorbell()
   /// What watches over this process; nil if nothing does.
   private let supervision = Mutex<Supervision?>(nil)
+  /// Held while another program is asked whether it can go on.
+  private let upgrading = Mutex(())
   private let startup: Startup
 
   init(
@@ -167,11 +169,12 @@ final class ControlServer: Sendable {
     return ControlAnswer.done
   }
 
+  /// One after the other, while all others are answered: a program that is asked may take long.
   private func upgrade() -> [UInt8] {
-    supervision.withLock { supervision in
-      guard let supervision else {
-        return ControlAnswer.refusal("nobody watches over the daemon, which could go on with it")
-      }
+    guard let supervision = supervision.withLock({ $0 }) else {
+      return ControlAnswer.refusal("nobody watches over the daemon, which could go on with it")
+    }
+    return upgrading.withLock { _ in
       do throws(StartError) {
         let release = try supervision.upgrade(startup.container)
         var object = FlatObjectWriter()

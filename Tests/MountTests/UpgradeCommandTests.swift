@@ -76,4 +76,28 @@ struct UpgradeCommandTests {
 
         """)
   }
+
+  @Test("a program that takes long to say whether it can go on keeps nobody else waiting")
+  func patience() throws {
+    let said = try shell(
+      #"""
+      mkdir own && cp "$(command -v sandboxfs)" "$(command -v sandboxfs-view)" own
+      own/sandboxfs mount $APP view
+      cat > new <<END
+      #!/bin/sh
+      : > $PWD/asked
+      while [ ! -e $PWD/go ]; do sleep 0.02; done
+      echo "error it has thought about it" >&5
+      END
+      chmod 755 new && mv new own/sandboxfs-view
+      sandboxfs upgrade $APP 2> refusal & upgrade=$!
+      eventually [ -e asked ]
+      for _ in 1 2 3; do sandboxfs status --json $APP | grep state; done
+      : > go; wait $upgrade; echo "status $?"; grep -o 'it has.*' refusal
+      sandboxfs unmount view
+      """#)
+    let answering = "    \"state\": \"answering\",\n"
+    let answers = String(repeating: answering, count: 3)
+    #expect(said == answers + "status 1\nit has thought about it\n")
+  }
 }
