@@ -251,6 +251,8 @@ class Place:
         """Microseconds in which nobody served, death by death; and the memory of who watches."""
         pauses = []
         for _ in range(DEATHS):
+            # One that has answered nothing counts as one that can't, and is replaced slowly.
+            os.statvfs(self.target)
             before = self.status()
             os.kill(before["worker"], signal.SIGKILL)
             while (after := self.status())["restarts"] == before["restarts"]:

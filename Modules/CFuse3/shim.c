@@ -201,11 +201,15 @@ void cfuse_journal_let_watcher_sleep(struct cfuse_journal *journal, int sleeps) 
   __atomic_store_n(&journal->watcher_sleeps, sleeps ? 1 : 0, __ATOMIC_SEQ_CST);
 }
 
+void cfuse_session_ring(const struct cfuse_context *context) {
+  uint64_t one = 1;
+  if (context->bell >= 0 && write(context->bell, &one, sizeof one) < 0) return;
+}
+
 // The first request behind a silence.
 static __attribute__((noinline)) void wake_watcher(const struct cfuse_context *context) {
-  uint64_t one = 1;
   if (!__atomic_exchange_n(&context->journal->watcher_sleeps, 0, __ATOMIC_SEQ_CST)) return;
-  if (write(context->bell, &one, sizeof one) < 0) return;
+  cfuse_session_ring(context);
 }
 
 // MARK: What outlives a process

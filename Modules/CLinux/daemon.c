@@ -266,6 +266,10 @@ void clinux_ring(int bell) {
   if (write(bell, &one, sizeof one) < 0) return;
 }
 
+void clinux_close_range(unsigned first, unsigned last) {
+  syscall(SYS_close_range, first, last, 0u);
+}
+
 // No memory is asked for: a guardian is a copy of a process of many threads.
 void clinux_keep_on_exec(int keep) {
   int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -144,6 +144,9 @@ public final class Session: @unchecked Sendable {
   /// The first request behind a silence rings this eventfd, if the journal says so.
   public func ring(_ bell: CInt) { context.pointee.bell = bell }
 
+  /// Rings the eventfd, if there is one.
+  public func ringBell() { cfuse_session_ring(context) }
+
   /// The descriptor of /dev/fuse.
   public var descriptor: CInt { fuse_session_fd(session) }
 

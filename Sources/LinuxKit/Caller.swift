@@ -4,7 +4,7 @@ internal import CLinux
 /// The credentials of one thread, for the time of one system call.
 ///
 /// No request is served by two threads, and between `assume` and `resume` nothing else is done.
-public struct Caller {
+public struct Caller: Sendable {
   /// Whether the process may act as others: a daemon of root's.
   public let isPrivileged: Bool
 

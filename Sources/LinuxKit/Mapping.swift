@@ -35,6 +35,13 @@ public struct Mapping: @unchecked Sendable {
     self.byteCount = byteCount
   }
 
+  /// Makes a range ready to be read and written at once, as far as that can be had.
+  ///
+  /// What was given back takes memory again.
+  public static func populate(_ start: UnsafeMutableRawPointer, byteCount: Int) {
+    madvise(start, byteCount, MADV_POPULATE_WRITE)
+  }
+
   /// Gives the memory of a range of a shared mapping back; it reads as zero from then on.
   public static func discardShared(_ start: UnsafeMutableRawPointer, byteCount: Int) {
     madvise(start, byteCount, MADV_REMOVE)

@@ -25,6 +25,11 @@ public enum OpenDescriptors {
     return found.filter { $0 != own }
   }
 
+  /// Closes all of them but these.
+  public static func closeAll(but kept: DescriptorSet) {
+    kept.gaps { first, last in clinux_close_range(UInt32(first), UInt32(last)) }
+  }
+
   /// Has all of them from 3 on closed when another program is executed.
   public static func closeOnExec() { clinux_keep_on_exec(0) }
 

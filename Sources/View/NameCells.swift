@@ -91,6 +91,8 @@ struct NameCells {
   }
 
   mutating func rebuild() { slab.rebuild() }
+
+  func populate() { slab.populate() }
 }
 
 // MARK: - After the death of a process

@@ -22,10 +22,16 @@ extension NodeTable {
     guard header.pointee.layoutVersion == Arena.layoutVersion else {
       throw DamagedState("it is of another version")
     }
+    slab.populate()
+    names.populate()
     try check(handles)
     try claimNames()
-    slab.forEach { index in complete(index) }
-    forgetZones()
+    slab.forEach { index in
+      complete(index)
+      forgetZone(index)
+    }
+    zoneEpoch = 0
+    raiseZoneEpoch()
     derive(handles)
     let unused = settle()
     freeUnreferenced()
@@ -37,6 +43,7 @@ extension NodeTable {
   private func check(_ handles: HandleTable) throws(DamagedState) {
     var fault: DamagedState?
     slab.forEach { index in
+      record(index).pointee.pins = 0
       let node = record(index).pointee
       if node.parent != 0 && !isDirectory(node.parent) {
         fault = DamagedState("node \(index) is in no directory")
@@ -60,9 +67,8 @@ extension NodeTable {
 
   /// Every way up ends: no directory is below itself.
   ///
-  /// `pins`, which is derived, says on which walk a node was passed.
+  /// `pins`, which is derived and 0 here, says on which walk a node was passed.
   private func checkWays() throws(DamagedState) {
-    slab.forEach { index in record(index).pointee.pins = 0 }
     var hasCircle = false
     slab.forEach { start in
       var index = start
@@ -98,16 +104,12 @@ extension NodeTable {
   }
 
   /// Zones are numbers of a policy that died with the process.
-  private func forgetZones() {
-    slab.forEach { index in
-      let node = record(index)
-      node.pointee.zoneEpoch = 0
-      if node.pointee.parent == 0 && !node.pointee.state.contains(.permanent) {
-        node.pointee.zone = Ruling.withoutPath.rawValue
-      }
+  private func forgetZone(_ index: NodeIndex) {
+    let node = record(index)
+    node.pointee.zoneEpoch = 0
+    if node.pointee.parent == 0 && !node.pointee.state.contains(.permanent) {
+      node.pointee.zone = Ruling.withoutPath.rawValue
     }
-    zoneEpoch = 0
-    raiseZoneEpoch()
   }
 
   /// What the last release would have done where the process died before it was through.
@@ -131,13 +133,9 @@ extension NodeTable {
 
   // MARK: What belongs to whom
 
-  /// The descriptors of all nodes.
-  func ownedDescriptors() -> [CInt] {
-    var owned: [CInt] = []
-    slab.forEach { index in
-      if record(index).pointee.descriptor >= 0 { owned.append(record(index).pointee.descriptor) }
-    }
-    return owned
+  /// Adds the descriptors of all nodes.
+  func addDescriptors(to set: inout DescriptorSet) {
+    slab.forEach { index in set.insert(record(index).pointee.descriptor) }
   }
 
   /// The backing files of all nodes.

@@ -233,11 +233,11 @@ extension NodeTable {
     }
   }
 
-  /// Forgets where every node is found.
+  /// Forgets where every node is found, and makes room for as many as there are.
   func clearBuckets() {
     Mapping.discard(UnsafeMutableRawPointer(buckets), byteCount: Int(NodeTable.bucketCapacity) * 4)
-    bucketCount = 1
-    roundSize = 1
+    bucketCount = min(UInt64(max(1, slab.liveCount)), NodeTable.bucketCapacity)
+    roundSize = 1 << UInt64(bucketCount.bitWidth - 1 - bucketCount.leadingZeroBitCount)
     hashedCount = 0
   }
 

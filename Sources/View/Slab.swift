@@ -159,6 +159,12 @@ struct Slab {
     return true
   }
 
+  /// Maps all of it at once, where a process is about to look at each record.
+  func populate() {
+    let byteCount = Int(chunkCount.pointee) * Int(Slab.slotsPerChunk) * stride
+    if byteCount > 0 { Mapping.populate(start, byteCount: byteCount) }
+  }
+
   /// Computes which slots are free from the records alone.
   mutating func rebuild() {
     firstWithRoom = Slab.none

@@ -25,10 +25,10 @@ extension ViewFileSystem {
     do throws(Errno) {
       // Before anything is closed: what a device had read is lost with it.
       try session.resend()
-      try closeStrays(keeping: own)
     } catch {
       throw DamagedState("the kernel does not repeat what was asked: \(error.message)")
     }
+    closeStrays(keeping: own)
     for backing in unused { backingFiles?.close(backing) }
     closeLeakedBackings()
     try? sweepOrphans()
@@ -44,23 +44,25 @@ extension ViewFileSystem {
 
   /// What a node has got does not belong to a request any more.
   private func releaseRecords() {
-    let owned = Set(nodes.ownedDescriptors())
+    var isOpen = false
+    journal.forEachLeft { isOpen = isOpen || $0.descriptor >= 0 }
+    guard isOpen else { return }
+    var owned = DescriptorSet([])
+    nodes.addDescriptors(to: &owned)
     journal.forEachLeft { record in
       if owned.contains(record.descriptor) { record.descriptor = -1 }
     }
   }
 
-  private func closeStrays(keeping own: [CInt]) throws(Errno) {
-    var kept = Set(own)
-    kept.formUnion(nodes.ownedDescriptors())
+  private func closeStrays(keeping own: [CInt]) {
+    var kept = DescriptorSet(own)
+    nodes.addDescriptors(to: &kept)
     handles.forEach { kept.insert($0.descriptor) }
     journal.forEachLeft { kept.insert($0.descriptor) }
     kept.insert(arena.header.pointee.policyFile)
     kept.insert(arena.header.pointee.formerPolicyFile)
     kept.insert(arena.header.pointee.program)
-    for descriptor in try OpenDescriptors.all() where !kept.contains(descriptor) {
-      _ = Descriptor(owning: descriptor)
-    }
+    OpenDescriptors.closeAll(but: kept)
   }
 
   /// Backing files that were registered and that no node got: their numbers follow the last one
@@ -73,15 +75,19 @@ extension ViewFileSystem {
     let last = arena.header.pointee.lastBacking
     arena.header.pointee.lastBacking = next
     // Numbers begin anew when they have been through; then a few stay registered.
-    guard last < next, next - last < 4096 else { return }
+    guard last + 1 < next, next - last < 4096 else { return }
     let owned = nodes.ownedBackings()
     for number in last + 1..<next where !owned.contains(number) { backingFiles.close(number) }
   }
 
   /// Removes what an orphan's last release would have removed.
   private func sweepOrphans() throws(Errno) {
-    let owned = nodes.ownedOrphans()
-    try Backing.sweep(backing.orphans) { !owned.contains($0) }
+    var owned: Set<UInt64>?
+    try Backing.sweep(backing.orphans) { inode in
+      let known = owned ?? nodes.ownedOrphans()
+      owned = known
+      return !known.contains(inode)
+    }
   }
 
   /// Keeps a policy for whoever has to take over: a view's configuration.
@@ -93,7 +99,9 @@ extension ViewFileSystem {
     books.isInDoubt = true
     let oldest = arena.header.pointee.formerPolicyFile
     arena.header.pointee.formerPolicyFile = arena.header.pointee.policyFile
-    arena.header.pointee.policyNumber = nodes.generation.number &+ 1
+    // No two that were ever kept share one.
+    arena.header.pointee.policyNumber =
+      max(arena.header.pointee.policyNumber, nodes.generation.number) &+ 1
     arena.header.pointee.policyFile = file
     if oldest >= 0 { _ = Descriptor(owning: oldest) }
     FaultPoint.change(0)
@@ -109,6 +117,19 @@ extension ViewFileSystem {
     arena.header.pointee.formerPolicyFile = -1
     if file >= 0 { _ = Descriptor(owning: file) }
     books.isInDoubt = false
+  }
+
+  /// Which policy is kept: another one is another pair; nil if it is that of the mount.
+  public var keptPolicyIdentity: KeptPolicy? {
+    let header = arena.header.pointee
+    return header.policyFile < 0
+      ? nil : KeptPolicy(file: header.policyFile, number: header.policyNumber)
+  }
+
+  /// What tells a policy that is kept from any other.
+  public struct KeptPolicy: Equatable, Sendable {
+    let file: CInt
+    let number: UInt32
   }
 
   /// The configuration with the policy that was set last; nil if it is that of the mount.

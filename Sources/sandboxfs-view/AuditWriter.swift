@@ -20,6 +20,8 @@ final class AuditWriter: Sendable {
     var kindsWithFirst: Set<AuditedKind> = []
     /// How many requests are in lines that could not be written: the next batch tells.
     var unwritten = 0
+    /// Whether another process may have left lines half written, which is yet to be looked at.
+    var isInherited = false
     /// Lines that another process has left to be written.
     var inherited: [UInt8] = []
   }
@@ -47,6 +49,7 @@ final class AuditWriter: Sendable {
   /// Writes on a thread of its own for as long as the process lives.
   func start() throws(Errno) {
     try DaemonProcess.startThread {
+      self.state.withLock { self.lookAtInheritance(&$0) }
       while true {
         if !self.isWaiting && self.ring.isEmpty { self.ring.wait() }
         // More are likely to follow, and repeats become one line.
@@ -58,19 +61,27 @@ final class AuditWriter: Sendable {
 
   /// Goes on where a process has died: what it had counted is written, and nothing twice.
   ///
-  /// Before `start`. Throws what looking at the logs throws.
-  func takeOver() throws(Errno) {
-    ring.resume(isAppended: try log.hasAppended(ring.interruptedAppend))
-    let kinds = try log.kindsWithFirst()
-    state.withLock { state in
-      state.inherited = ring.keptText
-      state.kindsWithFirst = Set(kinds)
+  /// Before anything is written; the logs are looked at then, since apps wait until this returns.
+  func takeOver() { state.withLock { $0.isInherited = true } }
+
+  private func lookAtInheritance(_ state: inout State) {
+    guard state.isInherited else { return }
+    state.isInherited = false
+    var isAppended = false
+    do throws(Errno) {
+      isAppended = try log.hasAppended(ring.interruptedAppend)
+      state.kindsWithFirst = Set(try log.kindsWithFirst())
+    } catch {
+      complain(error)
     }
+    ring.resume(isAppended: isAppended)
+    state.inherited = ring.keptText
   }
 
   /// Writes all that there is, when the daemon ends.
   func finish() {
     state.withLock { state in
+      lookAtInheritance(&state)
       while !ring.isEmpty { writeBatch(&state) }
       ring.takeAll { _ in write(state.digest.rest(), &state) }
       send(state.journal.rest())
@@ -82,7 +93,8 @@ final class AuditWriter: Sendable {
     let now = String(decoding: WallTime.now.formatted, as: UTF8.self)
     systemLog.send(SystemLogEvent(identifier: identifier, text: event))
     // Nobody else appends meanwhile: it is known where the lines of a batch are.
-    state.withLock { _ in
+    state.withLock { state in
+      lookAtInheritance(&state)
       do throws(Errno) {
         try log.append(text([.event(time: now, text: Array(event.utf8))]))
       } catch {

@@ -8,7 +8,7 @@ import Purging
 import View
 
 /// One view, mounted and ready to be served.
-final class Daemon {
+final class Daemon: Sendable {
   private let startup: Startup
   private let lock: Descriptor
   private let fileSystem: ViewFileSystem
@@ -88,7 +88,9 @@ final class Daemon {
     let supervisor: Supervisor
     var worker: WatchedProcess?
     do throws(Errno) {
-      supervisor = try Supervisor(fileSystem, session, handover, startup) { [self] ringer in
+      supervisor = try Supervisor(
+        fileSystem, session, handover, startup, prepare: policy.prepare
+      ) { [self] ringer in
         policy.restore()
         control.supervise(handover, fileSystem, ringer)
         serve()
@@ -113,7 +115,7 @@ final class Daemon {
     DaemonProcess.complain("sandboxfs-view: the view has ended: \(reason)")
     control.unmount()
     let isSound = (try? fileSystem.recoverAudit()) != nil
-    if isSound { try? audit.takeOver() }
+    if isSound { audit.takeOver() }
     audit.note("the view has ended: \(reason)")
     if isSound { audit.finish() }
     DaemonProcess.exit(1)
@@ -133,28 +135,46 @@ final class Daemon {
   private func serve() {
     do throws(Errno) {
       if fileSystem.supervision.restarts > 0 {
-        try audit.takeOver()
+        audit.takeOver()
         settleBooks()
       }
       // Before whoever is refused hears of it, and may end this process too.
       fileSystem.report = { [audit] event in audit.note(event) }
-      fileSystem.reportHangs()
-      try control.start()
-      try audit.start()
-      try notifier.start()
-      try pressure?.start()
-      try DaemonProcess.startThread { [fileSystem] in fileSystem.watchPropertyLists() }
-      DaemonProcess.leaveStartBehind()
+      // Apps wait for nothing but the loop.
+      try DaemonProcess.startThread { [self] in serveBeside() }
+      if fileSystem.supervision.restarts > 0 {
+        fileSystem.notePause(until: monotonicMicroseconds())
+      }
       // All of them stay: making and ending threads with the load costs more than it saves.
       try caller.serving { () throws(Errno) in
         try session.serve(threads: loopThreads, idle: loopThreads)
       }
     } catch {
-      DaemonProcess.complain("sandboxfs-view: the connection has failed: \(error.message)")
-      audit.finish()
-      DaemonProcess.exit(WorkerStatus.failed)
+      fail(error)
     }
     audit.finish()
+  }
+
+  /// Starts all that is there beside the requests of the kernel's, and becomes a part of it.
+  private func serveBeside() {
+    do throws(Errno) {
+      try control.start()
+      try audit.start()
+      try notifier.start()
+      try pressure?.start()
+    } catch {
+      fail(error)
+    }
+    fileSystem.reportHangs()
+    // Whoever takes over has none of it.
+    if fileSystem.supervision.restarts == 0 { DaemonProcess.leaveStartBehind() }
+    fileSystem.watchPropertyLists()
+  }
+
+  private func fail(_ error: Errno) -> Never {
+    DaemonProcess.complain("sandboxfs-view: the connection has failed: \(error.message)")
+    audit.finish()
+    DaemonProcess.exit(WorkerStatus.failed)
   }
 
   /// Removes what goes at exit, when the last mount of the view is gone.

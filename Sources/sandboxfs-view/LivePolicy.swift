@@ -28,6 +28,8 @@ final class LivePolicy: Sendable {
     var rules: PolicyEngine
     var layers: [ProfileSource]
     var lesson: Lesson?
+    /// The policy that was kept and that `rules` are; nil if they are others.
+    var prepared: ViewFileSystem.KeptPolicy?
     /// Policies that requests under way may still use.
     ///
     /// Emptied when none is.
@@ -50,17 +52,28 @@ final class LivePolicy: Sendable {
   /// How the view has been watched over.
   var supervision: ViewFileSystem.Supervision { fileSystem.supervision }
 
-  /// Judges by the policy that was set last, in a process that has taken over.
-  func restore() {
-    guard let message = try? fileSystem.keptPolicy(),
-      let configuration = ViewConfiguration(decoding: message),
-      let engine = try? PolicyEngine(layers: configuration.layers, bundleName: bundleName)
-    else { return }
+  /// Reads the policy that was set last, so that whoever takes over has it.
+  ///
+  /// In the process that watches: only a process of one thread can be copied with it.
+  func prepare() {
+    guard let kept = fileSystem.keptPolicyIdentity else { return }
     state.withLock { state in
+      guard state.prepared != kept, let message = try? fileSystem.keptPolicy(),
+        let configuration = ViewConfiguration(decoding: message),
+        let engine = try? PolicyEngine(layers: configuration.layers, bundleName: bundleName)
+      else { return }
       state.rules = engine
       state.layers = configuration.layers
+      state.prepared = kept
       executes.store(engine.executesBesidesBundles, ordering: .relaxed)
-      fileSystem.restorePolicy(engine)
+    }
+  }
+
+  /// Judges by the policy that was set last, in a process that has taken over.
+  func restore() {
+    prepare()
+    state.withLock { state in
+      if state.prepared != nil { fileSystem.restorePolicy(state.rules) }
     }
   }
 
@@ -130,6 +143,8 @@ final class LivePolicy: Sendable {
         fileSystem.settlePolicy()
         state = next
         executes.store(engine.executesBesidesBundles, ordering: .relaxed)
+        // Who watches has it then before anybody dies.
+        session.ringBell()
         return report(change, notes: tellKernel(change) + keptWrites(engine))
       } catch {
         fileSystem.keepFormerPolicy()

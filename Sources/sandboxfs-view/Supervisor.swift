@@ -13,6 +13,8 @@ final class Supervisor {
   private static let crashLimit = 16
   /// The same for processes that somebody has killed.
   private static let killLimit = 1000
+  /// One that has lived for so long had nothing the matter with it, asked or not.
+  private static let soundMilliseconds: Int64 = 10_000
 
   private let fileSystem: ViewFileSystem
   private let session: Session
@@ -21,8 +23,12 @@ final class Supervisor {
   /// What a process that takes over never closes.
   private let ownDescriptors: [CInt]
   private let serve: (ProcessWatch.Ringer) -> Never
+  /// Does what can be done before somebody dies.
+  private let prepare: () -> Void
   /// By how much the kernel would rather end those that serve than others; nil for as it is.
   private let memoryScore: CInt?
+  /// When the process that serves was started, by the monotonic clock.
+  private var startMilliseconds = monotonicMilliseconds()
   private var failures = 0
   /// How many of these nobody else has brought about.
   private var crashes = 0
@@ -33,15 +39,17 @@ final class Supervisor {
   /// A supervisor for a view that is mounted and has answered INIT.
   ///
   /// `serve` serves until the view is gone, and ends the process; it gets what wakes this one.
-  /// What is open now stays open for the view's life, but for what belongs to `startup` alone.
+  /// `prepare` is called whenever something of what it stands on has changed. What is open now
+  /// stays open for the view's life, but for what belongs to `startup` alone.
   init(
     _ fileSystem: ViewFileSystem, _ session: Session, _ handover: Handover, _ startup: Startup,
-    serve: @escaping (ProcessWatch.Ringer) -> Never
+    prepare: @escaping () -> Void, serve: @escaping (ProcessWatch.Ringer) -> Never
   ) throws(Errno) {
     self.fileSystem = fileSystem
     self.session = session
     self.handover = handover
     self.serve = serve
+    self.prepare = prepare
     signals = try ProcessWatch()
     session.ring(signals.ringer.bell)
     // Here, so that it is so in those that serve from their first moment.
@@ -73,6 +81,7 @@ final class Supervisor {
   /// Goes on where another program has left a view, and watches until it ends.
   func goOn(terminate: () -> Void) -> End {
     guard let worker = replace() else { return .failed("no process can be started") }
+    DaemonProcess.leaveStartBehind()
     return watch(worker, terminate: terminate)
   }
 
@@ -94,6 +103,7 @@ final class Supervisor {
         continue
       case .rung:
         watchdog.wake()
+        prepare()
         if fileSystem.nextProgram >= 0 { worker.kill() }
         continue
       case .exited(0): return .unmounted
@@ -135,13 +145,15 @@ final class Supervisor {
     // Of one that died before it had taken over, the journal still says what others had answered.
     let hasAnswered = journal.takeovers != takeovers && journal.answered > 0
     takeovers = journal.takeovers
-    failures = hasAnswered ? 0 : failures + 1
-    crashes = hasAnswered ? 0 : crashes + (isCrash ? 1 : 0)
+    let hasLived = monotonicMilliseconds() - startMilliseconds >= Supervisor.soundMilliseconds
+    failures = hasAnswered || hasLived ? 0 : failures + 1
+    crashes = hasAnswered || hasLived ? 0 : crashes + (isCrash ? 1 : 0)
     if failures > Supervisor.crashLimit { Pause.microseconds(10_000) }
     return crashes < Supervisor.crashLimit && failures < Supervisor.killLimit
   }
 
   private func replace() -> WatchedProcess? {
+    prepare()
     for _ in 0..<100 {
       let next = try? WatchedProcess { [self] in
         begin()
@@ -151,6 +163,7 @@ final class Supervisor {
         takeOver()
         serve(signals.ringer)
       }
+      startMilliseconds = monotonicMilliseconds()
       if let next { return next }
       // Too many processes, or too little memory: it may pass.
       Pause.microseconds(100_000)
@@ -170,7 +183,6 @@ final class Supervisor {
       DaemonProcess.complain("sandboxfs-view: cannot go on: \(error.description)")
       DaemonProcess.exit(WorkerStatus.damaged)
     }
-    fileSystem.notePause(until: monotonicMicroseconds())
   }
 }
 

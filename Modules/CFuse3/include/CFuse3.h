@@ -211,6 +211,8 @@ static inline void cfuse_store_state(struct cfuse_record *record, uint32_t state
   __atomic_store_n(&record->state, state, __ATOMIC_RELEASE);
 }
 
+/// Rings the bell of whoever watches, if there is one.
+void cfuse_session_ring(const struct cfuse_context *context);
 /// How many requests the kernel has sent.
 unsigned long cfuse_session_requests(struct cfuse_context *context);
 /// Waits until every request that is under way now has been answered, but no longer than

@@ -88,6 +88,9 @@ int clinux_bell(void);
 /// Rings an eventfd(2).
 void clinux_ring(int bell);
 
+/// close_range(2), in this table that others may share.
+void clinux_close_range(unsigned first, unsigned last);
+
 /// Has what is open stay open in the next program, or not: all descriptors from 3.
 void clinux_keep_on_exec(int keep);
 
