@@ -1,9 +1,11 @@
 #include "CFuse3.h"
 #include <errno.h>
-#include <malloc.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -62,35 +64,36 @@ _Static_assert(sizeof(struct open_out) == 16, "fuse_open_out");
 enum { OPCODE_SETXATTR = 21, OPCODE_INIT = 26, SHORT_SETXATTR = 8, ACL_KILL_SGID = 1 };
 #define INIT_EXTENSION (UINT64_C(1) << 30)
 
-static void note_init(struct cfuse_context *context, const void *message, ssize_t count) {
-  if (count < (ssize_t)(sizeof(struct in_header) + offsetof(struct init_in, flags2))) return;
+// Takes down what the kernel offers. 0 if this is no INIT.
+static int note_init(struct cfuse_context *context, const void *message, size_t length) {
   const struct in_header *header = message;
-  if (header->opcode != OPCODE_INIT) return;
   const struct init_in *init = (const void *)(header + 1);
-  if (!context->rehearsal && (size_t)count <= sizeof context->journal->agreement.request) {
-    memcpy(context->journal->agreement.request, message, (size_t)count);
-    context->journal->agreement.request_length = (uint32_t)count;
-  }
-  context->init_request = header->unique;
+  if (length < sizeof *header + offsetof(struct init_in, flags2)) return 0;
+  if (header->opcode != OPCODE_INIT) return 0;
   context->offered_flags = init->flags;
-  if ((init->flags & INIT_EXTENSION) &&
-      count >= (ssize_t)(sizeof(struct in_header) + sizeof(struct init_in)))
+  if ((init->flags & INIT_EXTENSION) && length >= sizeof *header + sizeof *init)
     context->offered_flags |= (uint64_t)init->flags2 << 32;
   context->offered_flags &= ~context->hidden_flags;
+  return 1;
 }
 
-/// Gives a SETXATTR the short form that libfuse knows, with the extended flag among the others.
-static ssize_t shorten_setxattr(void *message, ssize_t count) {
+// Puts the extended flag of a SETXATTR among the others, since libfuse hands on only those; below
+// 3.17 it knows the short form of the message alone.
+static ssize_t simplify_setxattr(void *message, ssize_t count) {
   struct in_header *header = message;
   struct setxattr_in *request = (void *)(header + 1);
   if (count < (ssize_t)(sizeof *header + sizeof *request) || header->opcode != OPCODE_SETXATTR)
     return count;
   if (request->extended_flags & ACL_KILL_SGID) request->flags |= CFUSE_SETXATTR_ACL_KILL_SGID;
+#if CFUSE_NEGOTIATES
+  return count;
+#else
   size_t cut = sizeof *request - SHORT_SETXATTR;
   memmove((char *)request + SHORT_SETXATTR, request + 1,
           (size_t)count - sizeof *header - sizeof *request);
   header->length -= (uint32_t)cut;
   return count - (ssize_t)cut;
+#endif
 }
 
 // A thread is serving from the moment in which it has a request until it asks for the next one.
@@ -111,9 +114,10 @@ enum {
   OPCODE_FORGET_MANY = 42,
   CRASH_STACK = 32768
 };
+enum { NOTIFY_INVALID_NODE = 2, NOTIFY_INVALID_NAME = 3, NOTIFY_RESEND = 7 };
 #define RESENT (UINT64_C(1) << 63)
 
-// The thread ends, or only answered INIT: it serves no request any more.
+// The thread ends: it serves no request any more.
 static void leave(void *thread) {
   struct cfuse_thread *gone = thread;
   __atomic_store_n(&gone->record.state, CFUSE_IDLE, __ATOMIC_RELEASE);
@@ -147,8 +151,7 @@ static uint32_t thread_count(const struct cfuse_journal *journal) {
   return count < CFUSE_THREADS ? count : CFUSE_THREADS;
 }
 
-unsigned long cfuse_session_requests(struct cfuse_context *context) {
-  struct cfuse_journal *journal = context->journal;
+unsigned long cfuse_journal_requests(const struct cfuse_journal *journal) {
   unsigned long count = journal->received_before;
   for (uint32_t place = 0; place < thread_count(journal); place++)
     count += __atomic_load_n(&journal->threads[place].received, __ATOMIC_RELAXED);
@@ -165,8 +168,7 @@ unsigned long cfuse_journal_answered(const struct cfuse_journal *journal) {
   return count;
 }
 
-int cfuse_session_quiesce(struct cfuse_context *context, unsigned milliseconds) {
-  struct cfuse_journal *journal = context->journal;
+int cfuse_journal_quiesce(struct cfuse_journal *journal, unsigned milliseconds) {
   unsigned waited = 0;
   for (uint32_t place = 0; place < thread_count(journal); place++) {
     struct cfuse_thread *thread = &journal->threads[place];
@@ -353,12 +355,6 @@ static void note_forget(const struct in_header *header, ssize_t count) {
     add_step(trail, words[0], words[1]);
 }
 
-int cfuse_session_resend(struct fuse_session *session) {
-  enum { NOTIFY_RESEND = 7 };
-  struct out_header message = {.length = sizeof message, .error = NOTIFY_RESEND};
-  return write(fuse_session_fd(session), &message, sizeof message) < 0 ? -errno : 0;
-}
-
 // MARK: Where the kernel can't send anything again
 
 enum { INBOXES = 32, MESSAGE = (1 << 20) + 4096, PAGE = 4096 };
@@ -505,23 +501,18 @@ static ssize_t read_keeping(struct cfuse_context *context, int device, void *buf
 
 // Keeps an answer before it is sent. What READ answers can be read again; all else may have been
 // counted.
-static ssize_t write_keeping(struct cfuse_context *context, int device, struct iovec *parts,
-                             int count) {
+static void write_keeping(struct cfuse_context *context, struct out_header *answer) {
   enum { OPCODE_READ = 15 };
-  struct out_header *header = parts[0].iov_base;
-  if (header->unique) header->unique &= ~RESENT;
   struct inbox *inbox = own_inbox(context);
-  if (inbox && header->unique && message_of(inbox)->unique == header->unique &&
-      message_of(inbox)->opcode != OPCODE_READ && header->length <= MESSAGE) {
-    size_t length = 0;
-    for (int part = 0; part < count; part++) {
-      memcpy(inbox->answer + length, parts[part].iov_base, parts[part].iov_len);
-      length += parts[part].iov_len;
-    }
-    __atomic_store_n(&inbox->answer_length, (uint32_t)length, __ATOMIC_RELEASE);
+  answer->unique &= ~RESENT;
+  if (inbox && message_of(inbox)->unique == answer->unique &&
+      message_of(inbox)->opcode != OPCODE_READ) {
+    memcpy(inbox->answer, answer, answer->length);
+    __atomic_store_n(&inbox->answer_length, answer->length, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
   }
-  return writev(device, parts, count);
+  // Nobody waits any more where this fails.
+  if (write(context->device, answer, answer->length) < 0) return;
 }
 
 static void note_crash(int signal, siginfo_t *details, void *context) {
@@ -606,32 +597,298 @@ static inline int note_request(struct cfuse_context *context, int device, const 
   return 1;
 }
 
-int cfuse_session_invalidate_name(struct fuse_session *session, fuse_ino_t parent, const char *name,
-                                  size_t length) {
-  return fuse_lowlevel_notify_inval_entry(session, parent, name, length);
+// MARK: Telling the kernel something
+
+static int notify(int device, const void *message, size_t length) {
+  return write(device, message, length) < 0 ? -errno : 0;
 }
 
-int cfuse_session_invalidate_attributes(struct fuse_session *session, fuse_ino_t node) {
-  return fuse_lowlevel_notify_inval_inode(session, node, -1, 0);
+int cfuse_resend(int device) {
+  struct out_header message = {.length = sizeof message, .error = NOTIFY_RESEND};
+  return notify(device, &message, sizeof message);
 }
 
-int cfuse_session_invalidate(struct fuse_session *session, fuse_ino_t node) {
-  return fuse_lowlevel_notify_inval_inode(session, node, 0, 0);
+static int invalidate(int device, uint64_t node, int64_t offset) {
+  struct {
+    struct out_header header;
+    uint64_t node;
+    int64_t offset, length;
+  } message = {{sizeof message, NOTIFY_INVALID_NODE, 0}, node, offset, 0};
+  return notify(device, &message, sizeof message);
 }
 
-static ssize_t transport_read(int device, void *buffer, size_t size, void *user) {
-  struct cfuse_context *context = user;
-  // A kill while the kernel copies into a page that is absent would end that request with EIO; so
-  // would one that is shared with a copy of the process until somebody writes to it.
-  static __thread void *populated;
-  if (populated != buffer) {
-    uintptr_t start = (uintptr_t)buffer & ~(uintptr_t)4095;
-    uintptr_t end = ((uintptr_t)buffer + size + 4095) & ~(uintptr_t)4095;
-    madvise((void *)start, end - start, MADV_POPULATE_WRITE);
-    // Not where INIT is received: the buffer of the only thread lies among all that it has.
-    if (context->init_answered) madvise((void *)start, end - start, MADV_DONTFORK);
-    populated = buffer;
+int cfuse_invalidate_attributes(int device, uint64_t node) { return invalidate(device, node, -1); }
+
+int cfuse_invalidate(int device, uint64_t node) { return invalidate(device, node, 0); }
+
+int cfuse_invalidate_name(int device, uint64_t parent, const char *name, uint32_t length) {
+  enum { LONGEST = 255 };
+  struct {
+    struct out_header header;
+    uint64_t parent;
+    uint32_t length, flags;
+    char name[LONGEST + 1];
+  } message = {{0, NOTIFY_INVALID_NAME, 0}, parent, length, 0, {0}};
+  if (length > LONGEST) return -ENAMETOOLONG;
+  message.header.length = (uint32_t)(offsetof(__typeof__(message), name) + length + 1);
+  memcpy(message.name, name, length);
+  return notify(device, &message, message.header.length);
+}
+
+// MARK: libfuse
+
+// A session of libfuse's: one thread's, which reads a request by itself, has libfuse call the
+// operation, and has the answer written to where `number` leads. libfuse can be given a transport
+// of ours too, but from 3.18 on it is built without that.
+struct channel {
+  struct fuse_session *session;
+  // Where libfuse writes answers: to memory, or to the device.
+  int number;
+  // That memory.
+  struct out_header *answer;
+};
+
+// A session that answers into memory.
+static int open_channel(struct cfuse_context *context, struct channel *channel) {
+  char *arguments[] = {(char *)"sandboxfs-view", NULL};
+  struct fuse_args args = FUSE_ARGS_INIT(1, arguments);
+  char place[32];
+  channel->number = memfd_create("answers", MFD_CLOEXEC);
+  if (channel->number < 0 || ftruncate(channel->number, MESSAGE) < 0) return -errno;
+  channel->answer =
+      mmap(NULL, MESSAGE, PROT_READ | PROT_WRITE, MAP_SHARED, channel->number, 0);
+  if (channel->answer == MAP_FAILED) return -errno;
+  channel->session =
+      fuse_session_new(&args, context->operations, sizeof *context->operations, context);
+  fuse_opt_free_args(&args);
+  if (!channel->session) return -ENOMEM;
+  snprintf(place, sizeof place, "/dev/fd/%d", channel->number);
+  return fuse_session_mount(channel->session, place) < 0 ? -EIO : 0;
+}
+
+static void close_channel(struct channel *channel) {
+  munmap(channel->answer, MESSAGE);
+  // This closes what it answers to.
+  fuse_session_destroy(channel->session);
+}
+
+// Has libfuse answer a message into memory; false if it gives none.
+static int answer_in_memory(const struct channel *channel, void *message, size_t length) {
+  struct fuse_buf buffer = {.size = length, .mem = message};
+  channel->answer->length = 0;
+  lseek(channel->number, 0, SEEK_SET);
+  fuse_session_process_buf(channel->session, &buffer);
+  return channel->answer->length >= sizeof *channel->answer && channel->answer->length <= MESSAGE;
+}
+
+// Answers to threads' own INIT say what is agreed already, and the file system is not asked.
+static __thread int joins;
+
+int cfuse_negotiate(struct cfuse_context *context, struct fuse_conn_info *connection) {
+#if CFUSE_NEGOTIATES
+  static const struct {
+    uint64_t flag, capability;
+  } known[] = {{CFUSE_PARALLEL_DIROPS, FUSE_CAP_PARALLEL_DIROPS},
+               {CFUSE_HANDLE_KILLPRIV_V2, FUSE_CAP_HANDLE_KILLPRIV_V2},
+               {CFUSE_SETXATTR_EXT, FUSE_CAP_SETXATTR_EXT},
+               {CFUSE_PASSTHROUGH, FUSE_CAP_PASSTHROUGH}};
+  for (size_t index = 0; index < sizeof known / sizeof known[0]; index++)
+    if (context->agreeable_flags & known[index].flag)
+      fuse_set_feature_flag(connection, known[index].capability);
+  // libfuse counts the file systems below ours, and the kernel ours too.
+  if (context->agreeable_flags & CFUSE_PASSTHROUGH)
+    connection->max_backing_stack_depth = context->stack_depth - 1;
+#ifdef FUSE_CAP_OVER_IO_URING
+  // Requests that come so can't be sent again to whoever takes over.
+  fuse_unset_feature_flag(connection, FUSE_CAP_OVER_IO_URING);
+#endif
+  // They are not handed to it.
+  connection->no_interrupt = 1;
+#else
+  (void)connection;
+#endif
+  return !joins;
+}
+
+int cfuse_want(struct fuse_conn_info *connection, uint32_t capability) {
+#if CFUSE_NEGOTIATES
+  return fuse_set_feature_flag(connection, capability);
+#else
+  if (!(connection->capable & capability)) return 0;
+  connection->want |= capability;
+  return 1;
+#endif
+}
+
+void cfuse_refuse(struct fuse_conn_info *connection, uint32_t capability) {
+#if CFUSE_NEGOTIATES
+  fuse_unset_feature_flag(connection, capability);
+#else
+  connection->want &= ~capability;
+#endif
+}
+
+// Adds to libfuse's answer what it can't or forgets to agree on.
+static void complete(const struct cfuse_context *context, struct init_out *answer) {
+#if CFUSE_NEGOTIATES
+  (void)context;
+  (void)answer;
+#else
+  uint64_t flags = context->agreeable_flags | INIT_EXTENSION;
+  answer->flags |= (uint32_t)flags;
+  answer->flags2 |= (uint32_t)(flags >> 32);
+  if (flags & CFUSE_PASSTHROUGH) answer->max_stack_depth = context->stack_depth;
+#endif
+}
+
+// MARK: INIT
+
+// Has libfuse answer an INIT; NULL if it refuses it.
+static struct init_out *answer_init(struct cfuse_context *context, const struct channel *channel,
+                                    void *message, size_t length) {
+  struct out_header *header = channel->answer;
+  struct init_out *answer = (void *)(header + 1);
+  if (!answer_in_memory(channel, message, length)) return NULL;
+  if (header->error || header->length != sizeof *header + sizeof *answer) return NULL;
+  complete(context, answer);
+  return answer;
+}
+
+static void agree(struct cfuse_context *context, const struct init_out *answer) {
+  context->agreed_flags = answer->flags | (uint64_t)answer->flags2 << 32;
+  context->agreeable_flags = context->agreed_flags & context->wanted_flags;
+  context->max_write = answer->max_write;
+}
+
+static int answer_first(struct cfuse_context *context, const struct channel *channel) {
+  struct cfuse_agreement *agreement = &context->journal->agreement;
+  char message[16384];
+  for (;;) {
+    ssize_t count = read(context->device, message, sizeof message);
+    if (count < 0 && (errno == EINTR || errno == EAGAIN || errno == ENOENT)) continue;
+    if (count < 0) return -errno;
+    if (!note_init(context, message, (size_t)count)) continue;
+    context->agreeable_flags = context->wanted_flags & context->offered_flags;
+    if ((size_t)count <= sizeof agreement->request) {
+      memcpy(agreement->request, message, (size_t)count);
+      agreement->request_length = (uint32_t)count;
+    }
+    const struct init_out *answer = answer_init(context, channel, message, (size_t)count);
+    // Also if it is a refusal.
+    if (write(context->device, channel->answer, channel->answer->length) < 0) return -errno;
+    if (!answer) return -EPROTO;
+    agree(context, answer);
+    memcpy(agreement->answer, answer, sizeof *answer);
+    return 0;
   }
+}
+
+int cfuse_answer_init(struct cfuse_context *context) {
+  struct channel channel;
+  int result = open_channel(context, &channel);
+  if (result < 0) return result;
+  result = answer_first(context, &channel);
+  close_channel(&channel);
+  return result;
+}
+
+// An INIT that offers what was agreed and no more, so that no later libfuse takes more; its length,
+// 0 if there was none.
+static size_t repeat(const struct cfuse_agreement *agreed, char *message) {
+  size_t length = agreed->request_length;
+  struct init_out before;
+  if (length < sizeof(struct in_header) + sizeof(struct init_in)) return 0;
+  if (length > sizeof agreed->request) return 0;
+  memcpy(&before, agreed->answer, sizeof before);
+  memcpy(message, agreed->request, length);
+  struct init_in *init = (void *)(message + sizeof(struct in_header));
+  init->flags &= before.flags;
+  init->flags2 &= before.flags2;
+  return length;
+}
+
+int cfuse_repeat_init(struct cfuse_context *context, const struct cfuse_agreement *agreed) {
+  char message[sizeof agreed->request];
+  size_t length = repeat(agreed, message);
+  struct channel channel;
+  if (!length || !note_init(context, message, length)) return -EPROTO;
+  context->agreeable_flags = context->wanted_flags & context->offered_flags;
+  int result = open_channel(context, &channel);
+  if (result < 0) return result;
+  struct init_out *answer = answer_init(context, &channel, message, length);
+  if (answer) {
+    agree(context, answer);
+    struct init_out before;
+    memcpy(&before, agreed->answer, sizeof before);
+    // Of which release of the protocol libfuse is makes no difference to the kernel.
+    before.minor = answer->minor;
+    if (memcmp(answer, &before, sizeof before) != 0) answer = NULL;
+  }
+  close_channel(&channel);
+  note_init(context, agreed->request, agreed->request_length);
+  return answer ? 0 : -EPROTO;
+}
+
+// Has a thread's own session know what is agreed.
+static int join_agreement(struct cfuse_context *context, const struct channel *channel) {
+  char message[sizeof context->journal->agreement.request];
+  size_t length = repeat(&context->journal->agreement, message);
+  if (!length) return -EPROTO;
+  joins = 1;
+  const struct init_out *answer = answer_init(context, channel, message, length);
+  joins = 0;
+  return answer ? 0 : -EPROTO;
+}
+
+int cfuse_mount_by_helper(struct cfuse_context *context, const char *option, const char *target) {
+  char *arguments[] = {(char *)"sandboxfs-view", (char *)"-o", (char *)option, NULL};
+  struct fuse_args args = FUSE_ARGS_INIT(3, arguments);
+  struct fuse_session *session =
+      fuse_session_new(&args, context->operations, sizeof *context->operations, context);
+  fuse_opt_free_args(&args);
+  if (!session) return -EINVAL;
+  int result = fuse_session_mount(session, target) < 0 ? -EPERM : 0;
+  if (result == 0) {
+    context->device = fcntl(fuse_session_fd(session), F_DUPFD_CLOEXEC, 3);
+    if (context->device < 0) result = -errno;
+  }
+  fuse_session_destroy(session);
+  return result;
+}
+
+// MARK: Serving
+
+// What the threads of one connection share.
+struct server {
+  struct cfuse_context *context;
+  uint32_t most;
+  int clones;
+  // How many have been started, and how many of them wait for a request.
+  uint32_t started;
+  uint32_t waiting;
+  // Whether one has come so far as to serve.
+  int serves;
+  // Once for each that has ended; why the first one has that did not end with the connection.
+  sem_t ended;
+  int result;
+};
+
+// Another device of the same connection, so that threads don't queue for one; the same one where
+// there can be no other.
+static int lead_to_device(const struct server *server, const struct channel *channel) {
+  int device = server->context->device;
+  int clone = server->clones ? open("/dev/fuse", O_RDWR | O_CLOEXEC) : -1;
+  uint32_t master = (uint32_t)device;
+  if (clone >= 0 && ioctl(clone, _IOR(229, 0, uint32_t), &master) < 0) {
+    close(clone);
+    clone = -1;
+  }
+  int result = dup3(clone >= 0 ? clone : device, channel->number, O_CLOEXEC) < 0 ? -errno : 0;
+  if (clone >= 0) close(clone);
+  return result;
+}
+
+static ssize_t read_request(struct cfuse_context *context, int device, void *buffer, size_t size) {
   struct cfuse_thread *thread = enlist(context);
   if (thread) {
     if (__builtin_expect(context->keeps, 0)) drop_message(context);
@@ -655,106 +912,103 @@ static ssize_t transport_read(int device, void *buffer, size_t size, void *user)
       }
     }
   }
-  if (__builtin_expect(!context->init_answered, 0)) note_init(context, buffer, count);
-  return context->agreed_flags & CFUSE_SETXATTR_EXT ? shorten_setxattr(buffer, count) : count;
+  return context->agreed_flags & CFUSE_SETXATTR_EXT ? simplify_setxattr(buffer, count) : count;
 }
 
-static ssize_t transport_writev(int device, struct iovec *parts, int count, void *user) {
-  struct cfuse_context *context = user;
-  if (__builtin_expect(context->keeps, 0)) return write_keeping(context, device, parts, count);
-  if (__builtin_expect(context->init_answered, 1) || count != 2)
-    return writev(device, parts, count);
-  struct out_header *header = parts[0].iov_base;
-  if (header->unique != context->init_request || header->error != 0 ||
-      parts[1].iov_len != sizeof(struct init_out))
-    return writev(device, parts, count);
-  struct init_out answer;
-  memcpy(&answer, parts[1].iov_base, sizeof answer);
-  uint64_t flags = answer.flags | (uint64_t)answer.flags2 << 32;
-  flags |= context->wanted_flags & context->offered_flags;
-  answer.flags = (uint32_t)(flags | INIT_EXTENSION);
-  answer.flags2 = (uint32_t)(flags >> 32);
-  if (flags & CFUSE_PASSTHROUGH) answer.max_stack_depth = context->stack_depth;
-  context->agreed_flags = flags;
-  context->init_answered = 1;
-  struct cfuse_agreement *agreement =
-      context->rehearsal ? context->rehearsal : &context->journal->agreement;
-  memcpy(agreement->answer, &answer, sizeof answer);
-  if (context->rehearsal) return (ssize_t)(parts[0].iov_len + parts[1].iov_len);
-  struct iovec patched[2] = {parts[0], {&answer, sizeof answer}};
-  return writev(device, patched, 2);
+// What a thread reads into: a mapping of its own, which no copy of the process gets. A kill while
+// the kernel copies into a page that is absent would end that request with EIO; so would one that
+// is shared with a copy until somebody writes to it.
+static void *map_buffer(size_t size) {
+  void *buffer = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (buffer == MAP_FAILED) return NULL;
+  madvise(buffer, size, MADV_POPULATE_WRITE);
+  madvise(buffer, size, MADV_DONTFORK);
+  return buffer;
 }
 
-static ssize_t transport_splice(int from, off_t *from_offset, int to, off_t *to_offset,
-                                size_t length, unsigned flags, void *user) {
-  (void)user;
-  return splice(from, from_offset, to, to_offset, length, flags);
+static void start_thread(struct server *server);
+
+static int serve_requests(struct server *server, const struct channel *channel, void *buffer,
+                          size_t size) {
+  struct cfuse_context *context = server->context;
+  int device = context->keeps ? context->device : channel->number;
+  for (;;) {
+    __atomic_fetch_add(&server->waiting, 1, __ATOMIC_RELAXED);
+    ssize_t count = read_request(context, device, buffer, size);
+    int error = count < 0 ? errno : 0;
+    int is_last = __atomic_fetch_sub(&server->waiting, 1, __ATOMIC_RELAXED) == 1;
+    if (error == EINTR || error == EAGAIN || error == ENOENT) continue;
+    if (error) return error == ENODEV ? 0 : -error;
+    if (count < (ssize_t)sizeof(struct in_header)) return -EIO;
+    // Nobody asks whether a request was interrupted, and this needs no answer.
+    if (((struct in_header *)buffer)->opcode == OPCODE_INTERRUPT) continue;
+    if (is_last) start_thread(server);
+    if (__builtin_expect(context->keeps, 0)) {
+      if (answer_in_memory(channel, buffer, (size_t)count))
+        write_keeping(context, channel->answer);
+      continue;
+    }
+    struct fuse_buf message = {.size = (size_t)count, .mem = buffer};
+    fuse_session_process_buf(channel->session, &message);
+  }
 }
 
-struct fuse_session *cfuse_session_new(const char *option,
-                                       const struct fuse_lowlevel_ops *operations,
-                                       struct cfuse_context *context) {
-  // What threads receive into is kept out of copies of the process, by the page: it has to be a
-  // mapping of its own, however large what was freed before has been.
-  mallopt(M_MMAP_THRESHOLD, 128 << 10);
-  char *arguments[] = {(char *)"sandboxfs-view", (char *)"-o", (char *)option, NULL};
-  struct fuse_args args = FUSE_ARGS_INIT(option[0] ? 3 : 1, arguments);
-  return fuse_session_new(&args, operations, sizeof *operations, context);
+static void *run_thread(void *raw) {
+  struct server *server = raw;
+  struct cfuse_context *context = server->context;
+  // Never destroyed: another thread may still owe the answer to a request that was read here.
+  struct channel channel;
+  size_t size = context->max_write + PAGE;
+  int result = open_channel(context, &channel);
+  if (result == 0) result = join_agreement(context, &channel);
+  if (result == 0 && !context->keeps) {
+    munmap(channel.answer, MESSAGE);
+    result = lead_to_device(server, &channel);
+  }
+  void *buffer = result == 0 ? map_buffer(size) : NULL;
+  if (buffer) {
+    __atomic_store_n(&server->serves, 1, __ATOMIC_SEQ_CST);
+    result = serve_requests(server, &channel, buffer, size);
+  } else if (__atomic_load_n(&server->serves, __ATOMIC_SEQ_CST)) {
+    // The others go on without it.
+    result = 0;
+  } else if (result == 0) {
+    result = -ENOMEM;
+  }
+  int none = 0;
+  __atomic_compare_exchange_n(&server->result, &none, result, 0, __ATOMIC_SEQ_CST,
+                              __ATOMIC_SEQ_CST);
+  sem_post(&server->ended);
+  return NULL;
 }
 
-int cfuse_session_install_transport(struct fuse_session *session, struct cfuse_context *context) {
-  (void)context;
-  struct fuse_custom_io io = {.writev = transport_writev,
-                              .read = transport_read,
-                              .splice_receive = transport_splice,
-                              .splice_send = transport_splice};
-  return fuse_session_custom_io(session, &io, fuse_session_fd(session));
+// Starts one more, where there may be one.
+static void start_thread(struct server *server) {
+  pthread_t thread;
+  if (__atomic_load_n(&server->started, __ATOMIC_RELAXED) >= server->most) return;
+  if (__atomic_fetch_add(&server->started, 1, __ATOMIC_SEQ_CST) < server->most &&
+      pthread_create(&thread, NULL, run_thread, server) == 0) {
+    pthread_detach(thread);
+    return;
+  }
+  // Those that are there serve, and the next request tries again.
+  __atomic_fetch_sub(&server->started, 1, __ATOMIC_SEQ_CST);
 }
 
-int cfuse_session_pump(struct fuse_session *session) {
-  struct fuse_buf buffer = {0};
-  int count = fuse_session_receive_buf(session, &buffer);
-  if (count > 0) fuse_session_process_buf(session, &buffer);
-  free(buffer.mem);
-  if (self) leave(self);
-  return count < 0 ? count : count == 0 ? -ENODEV : 0;
-}
-
-int cfuse_session_repeat_init(struct fuse_session *session, struct cfuse_context *context,
-                              const struct cfuse_agreement *agreed) {
-  struct init_out before;
-  memcpy(&before, agreed->answer, sizeof before);
-  char message[sizeof agreed->request];
-  size_t length = agreed->request_length;
-  if (length < sizeof(struct in_header) + sizeof(struct init_in) || length > sizeof message)
-    return -EPROTO;
-  memcpy(message, agreed->request, length);
-  // Offered is what was agreed, so that no later libfuse takes more.
-  struct init_in *init = (void *)(message + sizeof(struct in_header));
-  uint32_t offered[2] = {init->flags, init->flags2};
-  init->flags &= before.flags;
-  init->flags2 &= before.flags2;
-  struct cfuse_agreement now = {0};
-  context->rehearsal = &now;
-  note_init(context, message, (ssize_t)length);
-  struct fuse_buf buffer = {.size = length, .mem = message};
-  fuse_session_process_buf(session, &buffer);
-  context->rehearsal = NULL;
-  context->offered_flags = (offered[0] | (uint64_t)offered[1] << 32) & ~context->hidden_flags;
-  if (!context->init_answered || memcmp(now.answer, agreed->answer, sizeof now.answer) != 0)
-    return -EPROTO;
+int cfuse_serve(struct cfuse_context *context, uint32_t threads, int clones) {
+  // Its threads may outlive the call.
+  static struct server server;
+  server = (struct server){.context = context, .most = threads, .clones = clones};
+  sem_init(&server.ended, 0, 0);
+  start_thread(&server);
+  if (server.started == 0) return -EAGAIN;
+  for (uint32_t ended = 0; ended < __atomic_load_n(&server.started, __ATOMIC_SEQ_CST);) {
+    if (sem_wait(&server.ended) < 0) continue;
+    ended++;
+    int result = __atomic_load_n(&server.result, __ATOMIC_SEQ_CST);
+    if (result < 0) return result;
+  }
   return 0;
-}
-
-int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle,
-                        int clones) {
-  struct fuse_loop_config *config = fuse_loop_cfg_create();
-  fuse_loop_cfg_set_clone_fd(config, clones);
-  fuse_loop_cfg_set_max_threads(config, threads);
-  fuse_loop_cfg_set_idle_threads(config, idle);
-  int result = fuse_session_loop_mt(session, config);
-  fuse_loop_cfg_destroy(config);
-  return result;
 }
 
 struct backing_map {

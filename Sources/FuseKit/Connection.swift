@@ -37,14 +37,12 @@ public struct Connection {
   /// Wants a capability; false if the kernel does not offer it.
   @discardableResult
   public mutating func want(_ capability: Capability) -> Bool {
-    guard raw.pointee.capable & capability.bit != 0 else { return false }
-    raw.pointee.want |= capability.bit
-    return true
+    cfuse_want(raw, capability.bit) != 0
   }
 
   /// Does without a capability that libfuse would want by itself.
   public mutating func refuse(_ capability: Capability) {
-    raw.pointee.want &= ~capability.bit
+    cfuse_refuse(raw, capability.bit)
   }
 
   /// Asks for times to the nanosecond and for as much read-ahead as the kernel gives.

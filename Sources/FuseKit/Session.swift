@@ -12,24 +12,25 @@ public import LinuxKit
 public final class Session: @unchecked Sendable {
   private let context: UnsafeMutablePointer<cfuse_context>
   private let table: UnsafeMutablePointer<fuse_lowlevel_ops>
-  private let session: OpaquePointer
   private let fileSystem: FileSystem
 
-  /// A session for `fileSystem`; `options` is libfuse's option string, for fusermount3 only.
+  /// A session for `fileSystem`, that is mounted nowhere.
   ///
   /// `journal` is empty, and stays where it is for as long as the process lives.
   ///
   /// `isOldKernel` hides what kernels before 6.9 can't do.
   ///
   /// `passthrough` is wanted where the process may have it; over an overlay it takes two levels.
-  ///
-  /// Throws EINVAL if libfuse refuses the options.
   public init(
-    _ fileSystem: FileSystem, options: String, journal: RequestJournal,
-    passthrough: Passthrough = .none, isOldKernel: Bool = false
-  ) throws(Errno) {
+    _ fileSystem: FileSystem, journal: RequestJournal, passthrough: Passthrough = .none,
+    isOldKernel: Bool = false
+  ) {
+    table = .allocate(capacity: 1)
+    table.initialize(to: operations())
     context = .allocate(capacity: 1)
     context.initialize(to: cfuse_context())
+    context.pointee.operations = UnsafePointer(table)
+    context.pointee.device = -1
     context.pointee.journal = journal.raw
     context.pointee.bell = -1
     context.pointee.hidden_flags = isOldKernel ? CFUSE_PASSTHROUGH | CFUSE_HAS_RESEND : 0
@@ -47,11 +48,7 @@ public final class Session: @unchecked Sendable {
       CFUSE_PARALLEL_DIROPS | CFUSE_HANDLE_KILLPRIV_V2 | CFUSE_SETXATTR_EXT
     context.pointee.stack_depth = passthrough == .overOverlay ? 2 : 1
     if passthrough != .none { context.pointee.wanted_flags |= CFUSE_PASSTHROUGH }
-    table = .allocate(capacity: 1)
-    table.initialize(to: operations())
     self.fileSystem = fileSystem
-    guard let session = cfuse_session_new(options, table, context) else { throw .invalid }
-    self.session = session
   }
 
   /// Whether and how the kernel may do the I/O of files itself.
@@ -67,28 +64,23 @@ public final class Session: @unchecked Sendable {
   /// The kernel's backing files, if INIT has agreed on passthrough.
   public var backingFiles: BackingFiles? {
     guard context.pointee.agreed_flags & CFUSE_PASSTHROUGH != 0 else { return nil }
-    return BackingFiles(session)
+    return BackingFiles(descriptor)
   }
 
   /// What the kernel knows.
-  public var kernelNodes: KernelNodes { KernelNodes(session) }
+  public var kernelNodes: KernelNodes { KernelNodes(descriptor) }
 
   /// Takes /dev/fuse, open and already mounted.
-  public func adopt(_ device: CInt) throws(Errno) {
-    guard fuse_session_mount(session, "/dev/fd/\(device)") == 0 else { throw .inputOutput }
-    try installTransport()
-  }
+  public func adopt(_ device: consuming Descriptor) { context.pointee.device = device.release() }
 
-  /// Mounts through fusermount3, as an ordinary user.
+  /// Mounts through fusermount3, as an ordinary user; `options` is libfuse's string of them.
   ///
-  /// fusermount3 says on stderr what it refuses; this throws EPERM.
-  public func mountByHelper(at target: UnsafePointer<CChar>) throws(Errno) {
-    guard fuse_session_mount(session, target) == 0 else { throw .notPermitted }
-    try installTransport()
-  }
-
-  private func installTransport() throws(Errno) {
-    let result = cfuse_session_install_transport(session, context)
+  /// fusermount3 says on stderr what it refuses; this throws EPERM then, and EINVAL for what
+  /// libfuse refuses.
+  public func mountByHelper(
+    at target: UnsafePointer<CChar>, options: String
+  ) throws(Errno) {
+    let result = cfuse_mount_by_helper(context, options, target)
     if result != 0 { throw Errno(-result) }
   }
 
@@ -96,10 +88,8 @@ public final class Session: @unchecked Sendable {
   ///
   /// Throws ENODEV if the mount went away before.
   public func answerInit() throws(Errno) {
-    while context.pointee.init_answered == 0 {
-      let result = cfuse_session_pump(session)
-      if result != 0 && result != -EINTR_CODE { throw Errno(-result) }
-    }
+    let result = cfuse_answer_init(context)
+    if result != 0 { throw Errno(-result) }
   }
 
   /// Goes on with what INIT has agreed on, as the journal has it or as `agreement` says.
@@ -107,7 +97,7 @@ public final class Session: @unchecked Sendable {
   /// Throws EPROTO where this program would have agreed on something else.
   public func repeatInit(_ agreement: InitAgreement? = nil) throws(Errno) {
     var agreed = agreement?.raw ?? context.pointee.journal.pointee.agreement
-    let result = cfuse_session_repeat_init(session, context, &agreed)
+    let result = cfuse_repeat_init(context, &agreed)
     if result != 0 { throw Errno(-result) }
   }
 
@@ -129,7 +119,7 @@ public final class Session: @unchecked Sendable {
   /// Only while nobody serves. Throws EINVAL where the kernel can't.
   public func resend() throws(Errno) {
     if context.pointee.keeps != 0 { return }
-    let result = cfuse_session_resend(session)
+    let result = cfuse_resend(descriptor)
     if result < 0 { throw Errno(-result) }
   }
 
@@ -148,22 +138,22 @@ public final class Session: @unchecked Sendable {
   public func ringBell() { cfuse_session_ring(context) }
 
   /// The descriptor of /dev/fuse.
-  public var descriptor: CInt { fuse_session_fd(session) }
+  public var descriptor: CInt { context.pointee.device }
 
   /// How many requests the kernel has sent.
-  public var requestCount: Int { Int(cfuse_session_requests(context)) }
+  public var requestCount: Int { Int(cfuse_journal_requests(context.pointee.journal)) }
 
   /// Waits until every request that is under way now has been answered; false if the time was over.
   public func quiesce(milliseconds: UInt32) -> Bool {
-    cfuse_session_quiesce(context, milliseconds) == 0
+    cfuse_journal_quiesce(context.pointee.journal, milliseconds) == 0
   }
 
   /// Tells the kernel to forget a name in a directory.
   ///
   /// Waits as `invalidate(_:)` does.
   public func invalidate(_ name: [UInt8], in parent: NodeID) {
-    let text = name.map { CChar(bitPattern: $0) } + [0]
-    _ = cfuse_session_invalidate_name(session, fuse_ino_t(parent.rawValue), text, name.count)
+    let text = name.map { CChar(bitPattern: $0) }
+    _ = cfuse_invalidate_name(descriptor, parent.rawValue, text, UInt32(name.count))
   }
 
   /// Tells the kernel to forget the listing of a directory.
@@ -171,14 +161,14 @@ public final class Session: @unchecked Sendable {
   /// Waits for any operation in it: never to be called by a thread that serves, or under a lock.
   public func invalidate(_ node: NodeID) {
     // ENOENT: the kernel has forgotten the node itself meanwhile.
-    _ = cfuse_session_invalidate(session, fuse_ino_t(node.rawValue))
+    _ = cfuse_invalidate(descriptor, node.rawValue)
   }
 
-  /// Serves until the kernel ends the connection, with `threads` loop threads of which `idle` stay.
-  public func serve(threads: UInt32, idle: UInt32) throws(Errno) {
-    let result = cfuse_session_serve(session, threads, idle, context.pointee.keeps == 0 ? 1 : 0)
+  /// Serves until the kernel ends the connection, with up to `threads` threads.
+  ///
+  /// Each stays once it is made: making and ending them with the load costs more than it saves.
+  public func serve(threads: UInt32) throws(Errno) {
+    let result = cfuse_serve(context, threads, context.pointee.keeps == 0 ? 1 : 0)
     if result < 0 { throw Errno(-result) }
   }
 }
-
-private let EINTR_CODE: CInt = 4

@@ -46,8 +46,9 @@ func operations() -> fuse_lowlevel_ops {
 private func setNames(_ table: inout fuse_lowlevel_ops) {
   table.`init` = { context, connection in
     let context = context.unsafelyUnwrapped.assumingMemoryBound(to: cfuse_context.self)
+    guard cfuse_negotiate(context, connection) != 0 else { return }
     let owner = context.pointee.owner.unsafelyUnwrapped
-    let agreeable = context.pointee.wanted_flags & context.pointee.offered_flags
+    let agreeable = context.pointee.agreeable_flags
     var terms = Connection(
       connection.unsafelyUnwrapped, passesThrough: agreeable & CFUSE_PASSTHROUGH != 0)
     Unmanaged<FileSystem>.fromOpaque(owner).takeUnretainedValue().negotiate(&terms)

@@ -145,10 +145,7 @@ final class Daemon: Sendable {
       if fileSystem.supervision.restarts > 0 {
         fileSystem.notePause(until: monotonicMicroseconds())
       }
-      // All of them stay: making and ending threads with the load costs more than it saves.
-      try caller.serving { () throws(Errno) in
-        try session.serve(threads: loopThreads, idle: loopThreads)
-      }
+      try caller.serving { () throws(Errno) in try session.serve(threads: loopThreads) }
     } catch {
       fail(error)
     }
@@ -298,17 +295,14 @@ final class Daemon: Sendable {
   /// A session that is mounted nowhere.
   static func session(
     _ fileSystem: ViewFileSystem, _ configuration: ViewConfiguration
-  ) throws(Errno) -> Session {
-    switch configuration.transport {
-    case .kernel:
-      try Session(
-        fileSystem, options: "", journal: fileSystem.journal,
-        passthrough: fileSystem.isOnOverlay ? .overOverlay : .direct, isOldKernel: isOldKernel)
-    case .fusermount:
-      try Session(
-        fileSystem, options: MountOptions.helper(configuration), journal: fileSystem.journal,
-        isOldKernel: isOldKernel)
-    }
+  ) -> Session {
+    let passthrough: Session.Passthrough =
+      switch configuration.transport {
+      case .kernel: fileSystem.isOnOverlay ? .overOverlay : .direct
+      case .fusermount: .none
+      }
+    return Session(
+      fileSystem, journal: fileSystem.journal, passthrough: passthrough, isOldKernel: isOldKernel)
   }
 
   /// The session of the view, mounted if it is not yet.
@@ -316,9 +310,9 @@ final class Daemon: Sendable {
     _ startup: Startup, _ fileSystem: ViewFileSystem, _ configuration: ViewConfiguration
   ) throws(StartError) -> Session {
     do throws(Errno) {
-      let session = try session(fileSystem, configuration)
+      let session = session(fileSystem, configuration)
       if let handover = startup.handover {
-        try session.adopt(handover.device)
+        session.adopt(Descriptor(owning: handover.device))
         try session.repeatInit()
       } else {
         try mount(session, configuration)
@@ -340,10 +334,11 @@ final class Daemon: Sendable {
       let device = try KernelMount.mount(
         source: configuration.source, target: configuration.target,
         flags: configuration.mountFlags)
-      // libfuse keeps the number, and the kernel the connection while it is open.
-      try session.adopt(device.release())
+      session.adopt(device)
     case .fusermount:
-      try session.mountByHelper(at: configuration.target.map { CChar(bitPattern: $0) } + [0])
+      try session.mountByHelper(
+        at: configuration.target.map { CChar(bitPattern: $0) } + [0],
+        options: MountOptions.helper(configuration))
     }
   }
 }

@@ -100,8 +100,7 @@ enum Upgrade {
         configuration, policy, container: Descriptor(owning: Startup.container),
         caller: Caller(isPrivileged: configuration.transport == .kernel), descriptorLimit: 64,
         .rehearsed)
-      let session = try Daemon.session(fileSystem, configuration)
-      try session.adopt(Descriptor.null().release())
+      let session = Daemon.session(fileSystem, configuration)
       try session.repeatInit(handover.agreement)
     } catch {
       if error == .protocolMismatch {

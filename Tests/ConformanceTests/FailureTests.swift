@@ -103,6 +103,8 @@ private func end(of view: TestView) throws -> Int32? {
     try withGround(.memory) { directory in
       let view = try TestView(
         in: directory, TestView.Settings(faults: ["SANDBOXFS_FAULT_TAKEOVER": "1"]))
+      // The first one has answered something.
+      #expect(mkdir(view.path + "/tmp/before", 0o700) == 0)
       let worker = try #require(RunningProcess(pid: view.daemon.pid).children.first)
       #expect(kill(worker, SIGKILL) == 0)
       #expect(mkdir(view.path + "/tmp/a", 0o700) == -1)

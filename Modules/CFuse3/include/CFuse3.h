@@ -1,12 +1,21 @@
 // The only place that knows which libfuse this is: 3.14 to 3.18 at compile time.
 //
-// Several of these are plain functions in one release and macros in the next, so all of them are
-// called through here. The transport is ours: every byte from and to /dev/fuse passes cfuse_read
-// and cfuse_writev, where the answer to INIT gets what libfuse 3.14 forgets to negotiate.
+// Several of its functions are plain in one release and macros in the next, so all of them are
+// called through here. Requests are read here, by threads of ours; libfuse decodes each, calls the
+// operation and sends the answer. That is so with every release, since what survives a death of the
+// process stands on it. From 3.17 on libfuse agrees on all that we need by itself; to the INIT of
+// an older one the rest is added here.
 #pragma once
 #define FUSE_USE_VERSION 314
 #include <fuse3/fuse_lowlevel.h>
 #include <stdint.h>
+
+/// Whether libfuse can agree by itself on all that this needs.
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+#define CFUSE_NEGOTIATES 1
+#else
+#define CFUSE_NEGOTIATES 0
+#endif
 
 /// FUSE_INIT flags as in the kernel's include/uapi/linux/fuse.h.
 #define CFUSE_PARALLEL_DIROPS (1ull << 18)
@@ -113,56 +122,60 @@ struct cfuse_journal {
   struct cfuse_trail trails[CFUSE_THREADS + CFUSE_LEFT_BEHIND];
 };
 
-/// What hangs on one session: libfuse hands a pointer to it to every callback.
+/// What hangs on one connection: libfuse hands a pointer to it to every callback.
 struct cfuse_context {
-  /// The file system, unretained.
+  /// The file system, unretained, and its operations.
   void *owner;
-  /// INIT flags that are added to the answer if the kernel offered them.
-  uint64_t wanted_flags;
+  const struct fuse_lowlevel_ops *operations;
+  /// /dev/fuse; -1 until it is mounted.
+  int device;
   /// How many file systems may be stacked below ours for passthrough: 1, or 2 over an overlay.
   uint32_t stack_depth;
-  /// What the kernel offered, and what it was answered.
+  /// INIT flags that are agreed on if the kernel offers them, beside libfuse's own.
+  uint64_t wanted_flags;
+  /// INIT flags that are taken as not offered.
+  uint64_t hidden_flags;
+  /// What the kernel offered; what of that is wanted or, once INIT is answered, agreed; and all
+  /// that it was answered.
   uint64_t offered_flags;
+  uint64_t agreeable_flags;
   uint64_t agreed_flags;
+  /// The most bytes of one WRITE.
+  uint32_t max_write;
+  /// Whether what is read is kept, since the kernel can't send it again.
+  int keeps;
   /// Takes lookups of a node back.
   void (*forget)(void *owner, uint64_t node, uint64_t lookups);
   /// Hears of a request that was refused, since each process that served it has crashed.
   void (*give_up)(void *owner, uint32_t opcode, uint64_t node, uint32_t uid, uint32_t pid);
   /// The threads that read requests, and what each of them is doing.
   struct cfuse_journal *journal;
-  /// The request number of INIT, until it has been answered.
-  uint64_t init_request;
-  int init_answered;
-  /// INIT flags that are taken as not offered.
-  uint64_t hidden_flags;
-  /// Whether what is read is kept, since the kernel can't send it again.
-  int keeps;
   /// An eventfd that wakes whoever looks for threads that hang; -1 if nobody does.
   int bell;
-  /// Where INIT is not the kernel's but a repetition: what it is answered is noted here.
-  struct cfuse_agreement *rehearsal;
 };
 
-/// A session over `operations`, or NULL.
-///
-/// `option` is one -o string.
-struct fuse_session *cfuse_session_new(const char *option,
-                                       const struct fuse_lowlevel_ops *operations,
-                                       struct cfuse_context *context);
-/// Puts our transport between libfuse and the mounted session's descriptor. 0 or -errno.
-int cfuse_session_install_transport(struct fuse_session *session, struct cfuse_context *context);
-/// Receives and answers one request on this thread. 0, or -errno.
-int cfuse_session_pump(struct fuse_session *session);
+/// Mounts through fusermount3, with one -o string. 0, or -errno: -EINVAL for options that libfuse
+/// does not take, -EPERM for what fusermount3 refuses.
+int cfuse_mount_by_helper(struct cfuse_context *context, const char *option, const char *target);
+/// Receives and answers INIT. 0, or -errno: -ENODEV if the mount went away before.
+int cfuse_answer_init(struct cfuse_context *context);
 /// Answers INIT as it was answered before, to nobody: `agreed` is what was agreed then.
 ///
 /// Returns 0; -EPROTO where it would be answered otherwise now.
-int cfuse_session_repeat_init(struct fuse_session *session, struct cfuse_context *context,
-                              const struct cfuse_agreement *agreed);
-/// Serves with `threads` loop threads, of which `idle` are kept, until the kernel ends the
+int cfuse_repeat_init(struct cfuse_context *context, const struct cfuse_agreement *agreed);
+/// Serves with up to `threads` threads, made as they are needed, until the kernel ends the
 /// connection. 0, or -errno.
 ///
 /// Where `clones` is 0 all read from one device: whoever takes over can answer by no other.
-int cfuse_session_serve(struct fuse_session *session, unsigned threads, unsigned idle, int clones);
+int cfuse_serve(struct cfuse_context *context, uint32_t threads, int clones);
+
+/// What libfuse's init has to call: agrees by libfuse's own means, where it has them. Whether the
+/// file system is to be asked too.
+int cfuse_negotiate(struct cfuse_context *context, struct fuse_conn_info *connection);
+/// Wants a capability, FUSE_CAP_*. 0 if the kernel does not offer it.
+int cfuse_want(struct fuse_conn_info *connection, uint32_t capability);
+/// Does without a capability that libfuse would want by itself.
+void cfuse_refuse(struct fuse_conn_info *connection, uint32_t capability);
 
 /// How many bytes a journal takes, with what is kept where the kernel can't send again.
 unsigned long cfuse_journal_size(void);
@@ -177,7 +190,7 @@ void cfuse_journal_forget(struct cfuse_context *context);
 /// How many requests have been answered since the last takeover.
 unsigned long cfuse_journal_answered(const struct cfuse_journal *journal);
 /// Has the kernel send again what was read and not answered. 0, or -errno: -EINVAL where it can't.
-int cfuse_session_resend(struct fuse_session *session);
+int cfuse_resend(int device);
 /// What a thread is about, as it is seen from another process.
 struct cfuse_look {
   /// Its number; 0 if there is no such thread.
@@ -214,23 +227,22 @@ static inline void cfuse_store_state(struct cfuse_record *record, uint32_t state
 /// Rings the bell of whoever watches, if there is one.
 void cfuse_session_ring(const struct cfuse_context *context);
 /// How many requests the kernel has sent.
-unsigned long cfuse_session_requests(struct cfuse_context *context);
+unsigned long cfuse_journal_requests(const struct cfuse_journal *journal);
 /// Waits until every request that is under way now has been answered, but no longer than
 /// `milliseconds`. 0, or -ETIMEDOUT.
-int cfuse_session_quiesce(struct cfuse_context *context, unsigned milliseconds);
+int cfuse_journal_quiesce(struct cfuse_journal *journal, unsigned milliseconds);
 /// Tells the kernel to forget a name in a directory.
 ///
 /// Waits as the next one. 0, or -errno.
-int cfuse_session_invalidate_name(struct fuse_session *session, fuse_ino_t parent, const char *name,
-                                  size_t length);
+int cfuse_invalidate_name(int device, uint64_t parent, const char *name, uint32_t length);
 /// Tells the kernel to forget the attributes and the cached listing of a node.
 ///
 /// Waits for any operation in that directory. 0, or -errno: -ENOENT if the kernel does not know it.
-int cfuse_session_invalidate(struct fuse_session *session, fuse_ino_t node);
+int cfuse_invalidate(int device, uint64_t node);
 
 /// Tells the kernel to forget the attributes of a node, and answers to it that are under way. Waits
 /// for nothing. 0, or -errno.
-int cfuse_session_invalidate_attributes(struct fuse_session *session, fuse_ino_t node);
+int cfuse_invalidate_attributes(int device, uint64_t node);
 
 /// Answers OPEN. 0, or -errno if the kernel no longer waits.
 int cfuse_reply_open(fuse_req_t request, uint64_t handle, uint32_t flags, int32_t backing);
