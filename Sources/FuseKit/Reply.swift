@@ -28,9 +28,6 @@ public struct Reply: ~Copyable {
     return raw
   }
 
-  /// Leaves the answer to another thread, to which this can be handed.
-  public consuming func handOver() -> PendingReply { PendingReply(raw: take()) }
-
   /// The operation failed.
   public consuming func fail(_ error: Errno) {
     fuse_reply_err(take(), error.code)
@@ -115,14 +112,6 @@ public struct Reply: ~Copyable {
   public consuming func fileSystemStatus(_ status: borrowing statvfs) {
     withUnsafePointer(to: status) { [raw = take()] in _ = fuse_reply_statfs(raw, $0) }
   }
-}
-
-/// The right to give an answer, on its way to the thread that gives it.
-public struct PendingReply: @unchecked Sendable {
-  let raw: fuse_req_t
-
-  /// The answer itself: to be taken once.
-  public func resume() -> Reply { Reply(Request(raw)) }
 }
 
 /// What an answer to OPEN, CREATE or OPENDIR says beside the handle.

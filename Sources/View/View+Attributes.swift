@@ -105,10 +105,12 @@ extension ViewFileSystem {
   private func setSize(
     _ descriptor: CInt, _ attributes: FileAttributes, _ handle: HandleID?
   ) throws(Errno) {
-    if let handle, let open = try? handles.find(handle.rawValue), open.state.contains(.writable) {
-      return try Attributes.setSizeOfOpen(open.descriptor, attributes.size)
+    try LongCall.run { () throws(Errno) in
+      if let handle, let open = try? handles.find(handle.rawValue), open.state.contains(.writable) {
+        return try Attributes.setSizeOfOpen(open.descriptor, attributes.size)
+      }
+      try Attributes.setSize(descriptor, attributes.size)
     }
-    try Attributes.setSize(descriptor, attributes.size)
   }
 
   private func setOwner(

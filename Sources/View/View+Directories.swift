@@ -154,7 +154,10 @@ extension ViewFileSystem {
       // Nothing of it is ever written.
       if sealed(folder.index) != nil { return reply.succeed() }
       let opened = try open(folder, handle)
-      diskWaits.synchronize(opened.number, dataOnly: dataOnly, reply)
+      try LongCall.run { () throws(Errno) in
+        try FileIO.synchronize(opened.number, dataOnly: dataOnly)
+      }
+      reply.succeed()
     } catch {
       reply.fail(error)
     }

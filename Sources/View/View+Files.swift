@@ -402,7 +402,10 @@ extension ViewFileSystem {
       let open = try handles.find(handle.rawValue)
       // Nothing of it is ever written.
       if sealed(open.node) != nil { return reply.succeed() }
-      diskWaits.synchronize(open.descriptor, dataOnly: dataOnly, reply)
+      try LongCall.run { () throws(Errno) in
+        try FileIO.synchronize(open.descriptor, dataOnly: dataOnly)
+      }
+      reply.succeed()
     } catch {
       reply.fail(error)
     }
@@ -429,7 +432,9 @@ extension ViewFileSystem {
         }
       ) { () throws(Errno) in
         try mutate(.setsValue) { () throws(Errno) in
-          try FileIO.allocate(open.descriptor, mode: mode, offset: offset, length: length)
+          try LongCall.run { () throws(Errno) in
+            try FileIO.allocate(open.descriptor, mode: mode, offset: offset, length: length)
+          }
         }
       }
       reply.succeed()
@@ -452,7 +457,7 @@ extension ViewFileSystem {
         return reply.written(
           try copySealed(request, from, sealed, source.offset, to: to, target.offset, count))
       }
-      // The answer has 32 bits, and a thread is not to be busy for long: callers ask again.
+      // The answer has 32 bits, and limits are not to be held up for long: callers ask again.
       let count = min(count, 64 << 20)
       let copied = try resizing(
         request, to.node, to.descriptor, .write,
@@ -463,9 +468,11 @@ extension ViewFileSystem {
         }
       ) { () throws(Errno) in
         try mutate(.setsValue) { () throws(Errno) in
-          try FileIO.copy(
-            from: from.descriptor, at: source.offset, to: to.descriptor, at: target.offset,
-            count: count)
+          try LongCall.run { () throws(Errno) in
+            try FileIO.copy(
+              from: from.descriptor, at: source.offset, to: to.descriptor, at: target.offset,
+              count: count)
+          }
         }
       }
       reply.written(copied)

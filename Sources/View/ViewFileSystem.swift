@@ -40,7 +40,6 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   let writingBell: Unmanaged<Doorbell>
   /// Whether the store's file system keeps no trace of reading.
   let forgetsAccess: Bool
-  let diskWaits = DiskWaits()
   /// What was refused, for whoever writes it down.
   public let audit: AuditRing
 

@@ -71,10 +71,7 @@ final class Daemon: Sendable {
       serve()
       return emptyAtExit()
     }
-    if !session.canResend {
-      session.keepRequests()
-      fileSystem.answerInPlace()
-    }
+    if !session.canResend { session.keepRequests() }
     guard case .failed(let reason) = try supervise() else {
       // The rules may have been changed by who has served.
       policy.restore()

@@ -169,6 +169,12 @@ int cfuse_repeat_init(struct cfuse_context *context, const struct cfuse_agreemen
 /// Where `clones` is 0 all read from one device: whoever takes over can answer by no other.
 int cfuse_serve(struct cfuse_context *context, uint32_t threads, int clones);
 
+/// This thread is about to make a call that may take long, for the request that it serves: another
+/// one takes its place meanwhile, where too few are left.
+void cfuse_begin_long(void);
+/// That call has returned.
+void cfuse_end_long(void);
+
 /// What libfuse's init has to call: agrees by libfuse's own means, where it has them. Whether the
 /// file system is to be asked too.
 int cfuse_negotiate(struct cfuse_context *context, struct fuse_conn_info *connection);
