@@ -21,6 +21,13 @@ func edge(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, cSettings: gnu, swiftSettings: strict)
 }
 
+/// The functions of a library that is loaded when it is needed, and so is not linked as a whole.
+func loaded(_ name: String, linked libraries: [String] = []) -> Target {
+  .target(
+    name: name, dependencies: ["CLinux"], path: "Modules/\(name)", cSettings: gnu,
+    linkerSettings: libraries.map { .linkedLibrary($0) })
+}
+
 func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .executableTarget(name: name, dependencies: dependencies, cSettings: gnu, swiftSettings: strict)
 }
@@ -42,25 +49,17 @@ let package = Package(
       name: "CFuse3Library", path: "Modules/CFuse3Library", pkgConfig: "fuse3",
       providers: [.apt(["libfuse3-dev"])]),
     .systemLibrary(
-      name: "CMount", path: "Modules/CMount", pkgConfig: "mount",
-      providers: [.apt(["libmount-dev"])]),
-    .systemLibrary(
       name: "CSeccomp", path: "Modules/CSeccomp", pkgConfig: "libseccomp",
       providers: [.apt(["libseccomp-dev"])]),
-    .systemLibrary(
-      name: "CArchive", path: "Modules/CArchive", pkgConfig: "libarchive",
-      providers: [.apt(["libarchive-dev"])]),
-    .systemLibrary(
-      name: "CSQLite", path: "Modules/CSQLite", pkgConfig: "sqlite3",
-      providers: [.apt(["libsqlite3-dev"])]),
     .target(
       name: "CFuse3", dependencies: ["CFuse3Library"], path: "Modules/CFuse3", cSettings: gnu),
     .systemLibrary(name: "CAppContainer", path: "Modules/CAppContainer"),
     .target(name: "CLinux", path: "Modules/CLinux", cSettings: gnu),
-    .target(
-      name: "CCrypto", dependencies: ["CLinux"], path: "Modules/CCrypto",
-      // The archive: what is taken from it is SHA-256 alone, and the rest is loaded when needed.
-      linkerSettings: [.linkedLibrary(":libcrypto.a")]),
+    loaded("CArchive"),
+    // From the archive comes SHA-256 alone.
+    loaded("CCrypto", linked: [":libcrypto.a"]),
+    loaded("CMount"),
+    loaded("CSQLite"),
 
     pure("Paths"),
     pure("Policy", ["Paths"]),

@@ -3,6 +3,10 @@
 // A database that strangers wrote is opened read-only, with nothing in its schema trusted, and with
 // an end to the work that it may cause.
 internal import CSQLite
+internal import LinuxKit
+
+/// SQLite's functions; the first use loads it.
+private let sqlite: csqlite_functions = loadedFunctions(by: csqlite_load)
 
 /// A connection to one database file.
 final class Database {
@@ -35,45 +39,46 @@ final class Database {
       flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
       name = path
     }
-    let status = sqlite3_open_v2(name, &opened, flags, nil)
+    let status = sqlite.sqlite3_open_v2(name, &opened, flags, nil)
     guard status == SQLITE_OK, let opened else {
-      let reason = String(cString: sqlite3_errstr(status))
-      sqlite3_close(opened)
+      let reason = words(sqlite.sqlite3_errstr(status))
+      _ = sqlite.sqlite3_close(opened)
       throw BackupError("\(shown): \(reason)")
     }
     connection = opened
     self.shown = shown
-    sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, Self.maximumValueByteCount)
+    _ = sqlite.sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, Self.maximumValueByteCount)
     if mode == .readingUntrusted { distrust() }
   }
 
-  deinit { sqlite3_close(connection) }
+  deinit { _ = sqlite.sqlite3_close(connection) }
 
   /// Functions, views and triggers of the file can do nothing then.
   private func distrust() {
     _ = try? execute("PRAGMA trusted_schema = OFF")
     _ = try? execute("PRAGMA cell_size_check = ON")
     // SQLite counts the steps of each statement anew, so this bounds one statement.
-    sqlite3_progress_handler(connection, Self.maximumSteps, { _ in 1 }, nil)
+    sqlite.sqlite3_progress_handler(connection, Self.maximumSteps, { _ in 1 }, nil)
   }
 
   /// Runs statements that have no result.
   func execute(_ text: String) throws(BackupError) {
-    try check(sqlite3_exec(connection, text, nil, nil, nil))
+    try check(sqlite.sqlite3_exec(connection, text, nil, nil, nil))
   }
 
   /// A statement that is run any number of times.
   func prepare(_ text: String) throws(BackupError) -> Statement {
     var prepared: OpaquePointer?
     try check(
-      sqlite3_prepare_v3(connection, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil))
+      sqlite.sqlite3_prepare_v3(
+        connection, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil))
     guard let prepared else { throw BackupError("\(shown): an empty statement") }
     return Statement(prepared, of: self)
   }
 
   fileprivate func check(_ status: CInt) throws(BackupError) {
     guard status == SQLITE_OK || status == SQLITE_ROW || status == SQLITE_DONE else {
-      throw BackupError("\(shown): \(String(cString: sqlite3_errmsg(connection)))")
+      throw BackupError("\(shown): \(words(sqlite.sqlite3_errmsg(connection)))")
     }
   }
 }
@@ -88,7 +93,7 @@ final class Statement {
     self.database = database
   }
 
-  deinit { sqlite3_finalize(statement) }
+  deinit { _ = sqlite.sqlite3_finalize(statement) }
 
   /// A value of a column or a parameter.
   enum Value {
@@ -100,17 +105,17 @@ final class Statement {
 
   /// Begins anew with these parameters.
   func bind(_ values: [Value]) throws(BackupError) {
-    sqlite3_reset(statement)
+    _ = sqlite.sqlite3_reset(statement)
     for (index, value) in values.enumerated() {
       let place = CInt(index + 1)
       let status: CInt =
         switch value {
-        case .null: sqlite3_bind_null(statement, place)
-        case .integer(let number): sqlite3_bind_int64(statement, place, number)
+        case .null: sqlite.sqlite3_bind_null(statement, place)
+        case .integer(let number): sqlite.sqlite3_bind_int64(statement, place, number)
         case .text(let bytes):
-          withCharacters(bytes) { sqlite3_bind_text(statement, place, $0, CInt($1), copied) }
+          withCharacters(bytes) { sqlite.sqlite3_bind_text(statement, place, $0, CInt($1), copied) }
         case .blob(let bytes):
-          withCharacters(bytes) { sqlite3_bind_blob(statement, place, $0, CInt($1), copied) }
+          withCharacters(bytes) { sqlite.sqlite3_bind_blob(statement, place, $0, CInt($1), copied) }
         }
       try database.check(status)
     }
@@ -118,11 +123,11 @@ final class Statement {
 
   /// Goes to the next row; false behind the last.
   func step() throws(BackupError) -> Bool {
-    let status = sqlite3_step(statement)
+    let status = sqlite.sqlite3_step(statement)
     if status == SQLITE_ROW { return true }
     let isDone = status == SQLITE_DONE
     if !isDone { try database.check(status) }
-    sqlite3_reset(statement)
+    _ = sqlite.sqlite3_reset(statement)
     return false
   }
 
@@ -134,20 +139,24 @@ final class Statement {
 
   /// A whole number in a column; nil for everything else.
   func integer(_ column: Int32) -> Int64? {
-    guard sqlite3_column_type(statement, column) == SQLITE_INTEGER else { return nil }
-    return sqlite3_column_int64(statement, column)
+    guard sqlite.sqlite3_column_type(statement, column) == SQLITE_INTEGER else { return nil }
+    return sqlite.sqlite3_column_int64(statement, column)
   }
 
   /// The bytes of a text or a blob in a column; nil for everything else.
   func bytes(_ column: Int32) -> [UInt8]? {
-    switch sqlite3_column_type(statement, column) {
+    switch sqlite.sqlite3_column_type(statement, column) {
     case SQLITE_TEXT, SQLITE_BLOB: break
     default: return nil
     }
-    let start = sqlite3_column_blob(statement, column)
-    let count = Int(sqlite3_column_bytes(statement, column))
+    let start = sqlite.sqlite3_column_blob(statement, column)
+    let count = Int(sqlite.sqlite3_column_bytes(statement, column))
     return Array(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
   }
+}
+
+private func words(_ text: UnsafePointer<CChar>?) -> String {
+  text.map { String(cString: $0) } ?? "SQLite does not say why"
 }
 
 /// SQLite copies what it is given: SQLITE_TRANSIENT, a macro that is not imported.

@@ -30,20 +30,20 @@ private func recordMount(
   source: [UInt8], root: [UInt8], at target: [UInt8]
 ) throws(Errno) {
   try changeTable { update throws(Errno) in
-    let entry = mnt_new_fs()
-    defer { mnt_unref_fs(entry) }
+    let entry = libmount.mnt_new_fs()
+    defer { libmount.mnt_unref_fs(entry) }
     try source.withCPath { source throws(Errno) in
-      try check(mnt_fs_set_source(entry, source))
+      try check(libmount.mnt_fs_set_source(entry, source))
     }
     try target.withCPath { target throws(Errno) in
-      try check(mnt_fs_set_target(entry, target))
+      try check(libmount.mnt_fs_set_target(entry, target))
     }
-    try check(mnt_fs_set_fstype(entry, "fuse.sandboxfs"))
+    try check(libmount.mnt_fs_set_fstype(entry, "fuse.sandboxfs"))
     try ([UInt8(ascii: "/")] + root).withCPath { root throws(Errno) in
-      try check(mnt_fs_set_root(entry, root))
+      try check(libmount.mnt_fs_set_root(entry, root))
     }
-    try check(mnt_fs_set_options(entry, "helper=sandboxfs"))
-    return mnt_update_set_fs(update, 0, nil, entry)
+    try check(libmount.mnt_fs_set_options(entry, "helper=sandboxfs"))
+    return libmount.mnt_update_set_fs(update, 0, nil, entry)
   }
 }
 
@@ -54,7 +54,7 @@ func forgetMounts(at targets: [[UInt8]]) {
   for target in targets {
     try? changeTable { update throws(Errno) in
       try target.withCPath { target throws(Errno) in
-        mnt_update_set_fs(update, 0, target, nil)
+        libmount.mnt_update_set_fs(update, 0, target, nil)
       }
     }
   }
@@ -64,13 +64,13 @@ func forgetMounts(at targets: [[UInt8]]) {
 private func changeTable(
   _ describe: (OpaquePointer?) throws(Errno) -> CInt
 ) throws(Errno) {
-  guard let update = mnt_new_update() else { throw .noMemory }
-  defer { mnt_free_update(update) }
+  guard let update = libmount.mnt_new_update() else { throw .noMemory }
+  defer { libmount.mnt_free_update(update) }
   // 1 says that there is nothing to be changed.
   let answer = try describe(update)
   if answer == 1 { return }
   try check(answer)
-  try check(mnt_update_table(update, nil))
+  try check(libmount.mnt_update_table(update, nil))
 }
 
 /// libmount answers with a negative error number.

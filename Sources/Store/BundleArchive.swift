@@ -19,7 +19,7 @@ struct BundleArchive: ~Copyable {
 
   private static let payload = Array("Payload".utf8)
 
-  deinit { archive_read_free(archive) }
+  deinit { _ = libarchive.archive_read_free(archive) }
 
   /// Unpacks into `target` the one app that is in the archive.
   ///
@@ -50,12 +50,14 @@ struct BundleArchive: ~Copyable {
     let free = try saying(path.printable) { () throws(Errno) in
       try target.descriptor.freeByteCount()
     }
-    guard let reader = archive_read_new() else { throw StoreError(path.printable, .noMemory) }
+    guard let reader = libarchive.archive_read_new() else {
+      throw StoreError(path.printable, .noMemory)
+    }
     // A bomb is not to take the last of the space.
     let archive = BundleArchive(
       archive: reader, shown: path.printable, bytesLeft: free - free / 16)
-    archive_read_support_format_zip_seekable(reader)
-    guard archive_read_open_fd(reader, file.rawValue, 64 << 10) == ARCHIVE_OK else {
+    _ = libarchive.archive_read_support_format_zip_seekable(reader)
+    guard libarchive.archive_read_open_fd(reader, file.rawValue, 64 << 10) == ARCHIVE_OK else {
       throw StoreError(.failed, "\(path.printable) is neither an app's directory nor a zip")
     }
     return archive
@@ -65,10 +67,12 @@ struct BundleArchive: ~Copyable {
 
   private mutating func unpackNext(into target: borrowing Walker) throws(StoreError) -> Bool {
     var entry: OpaquePointer?
-    let status = archive_read_next_header(archive, &entry)
+    let status = libarchive.archive_read_next_header(archive, &entry)
     if status == ARCHIVE_EOF { return false }
     guard status == ARCHIVE_OK || status == ARCHIVE_WARN, let entry else { throw broken() }
-    guard let path = Self.bytes(archive_entry_pathname(entry), archive_entry_pathname_utf8(entry))
+    guard
+      let path = Self.bytes(
+        libarchive.archive_entry_pathname(entry), libarchive.archive_entry_pathname_utf8(entry))
     else { throw broken() }
     guard let names = try names(of: path) else { return true }
     try unpack(entry, names, shownAs: Array(names.joined(separator: [UInt8(ascii: "/")])), target)
@@ -104,7 +108,7 @@ struct BundleArchive: ~Copyable {
       throw StoreError(
         .failed, "\(path.printable): directories lie more than \(BundleWriter.maximumDepth) deep")
     }
-    let kind = FileKind(mode: UInt32(archive_entry_filetype(entry)))
+    let kind = FileKind(mode: UInt32(libarchive.archive_entry_filetype(entry)))
     // A zip need not list the directories before what is in them.
     let parents = kind == .directory ? names[...] : names.dropLast()
     var place = try saying(path.printable) { () throws(Errno) in try target.reopened() }
@@ -141,15 +145,15 @@ struct BundleArchive: ~Copyable {
   private mutating func unpackFile(
     _ entry: OpaquePointer, _ name: [UInt8], _ path: [UInt8], _ place: borrowing Walker
   ) throws(StoreError) {
-    let byteCount = archive_entry_size(entry)
-    guard archive_entry_size_is_set(entry) != 0, byteCount >= 0 else { throw broken() }
+    let byteCount = libarchive.archive_entry_size(entry)
+    guard libarchive.archive_entry_size_is_set(entry) != 0, byteCount >= 0 else { throw broken() }
     guard byteCount <= bytesLeft else {
       throw StoreError(
         .failed, "\(path.printable): not enough space in the store: free some, install again")
     }
     let file = try writer.createFile(
-      name, permissions: UInt32(archive_entry_perm(entry)), in: place, shownAs: path)
-    let seconds = archive_entry_mtime(entry)
+      name, permissions: UInt32(libarchive.archive_entry_perm(entry)), in: place, shownAs: path)
+    let seconds = libarchive.archive_entry_mtime(entry)
     let written = try copyData(to: file, exactly: byteCount, path)
     bytesLeft -= written
     try BundleWriter.writing(path) { () throws(Errno) in try file.setModified(seconds: seconds) }
@@ -162,7 +166,7 @@ struct BundleArchive: ~Copyable {
     var written: Int64 = 0
     while true {
       let count = buffer.withUnsafeMutableBytes {
-        archive_read_data(archive, $0.baseAddress, $0.count)
+        libarchive.archive_read_data(archive, $0.baseAddress, $0.count)
       }
       if count == 0 { break }
       guard count > 0 else { throw broken() }
@@ -183,7 +187,8 @@ struct BundleArchive: ~Copyable {
     _ entry: OpaquePointer, _ name: [UInt8], _ path: [UInt8], _ place: borrowing Walker
   ) throws(StoreError) {
     guard
-      let destination = Self.bytes(archive_entry_symlink(entry), archive_entry_symlink_utf8(entry)),
+      let destination = Self.bytes(
+        libarchive.archive_entry_symlink(entry), libarchive.archive_entry_symlink_utf8(entry)),
       !destination.isEmpty
     else { throw broken() }
     try writer.createLink(name, to: destination, in: place, shownAs: path)
@@ -200,7 +205,7 @@ struct BundleArchive: ~Copyable {
   }
 
   private func broken() -> StoreError {
-    let reason = archive_error_string(archive).map { String(cString: $0) }
+    let reason = libarchive.archive_error_string(archive).map { String(cString: $0) }
     let line = reason?.split(whereSeparator: \.isNewline).joined(separator: " ")
     return StoreError(.failed, "\(shown) is a broken archive: \(line ?? "it can't be read")")
   }

@@ -66,29 +66,29 @@ final class ContainerArchive {
   ) throws(StoreError) {
     let free = try saying(shown) { () throws(Errno) in try staged.descriptor.freeByteCount() }
     let place = try saying(shown) { () throws(Errno) in try staged.reopened() }
-    guard let reader = archive_read_new() else { throw StoreError(shown, .noMemory) }
+    guard let reader = libarchive.archive_read_new() else { throw StoreError(shown, .noMemory) }
     archive = reader
     self.shown = shown
     self.staged = place
     self.progress = progress
     // A bomb is not to take the last of the space.
     bytesLeft = free - free / 16
-    archive_read_support_format_tar(reader)
-    archive_read_support_filter_zstd(reader)
-    archive_read_support_filter_gzip(reader)
-    guard archive_read_open_fd(reader, file.rawValue, 64 << 10) == ARCHIVE_OK else {
+    _ = libarchive.archive_read_support_format_tar(reader)
+    _ = libarchive.archive_read_support_filter_zstd(reader)
+    _ = libarchive.archive_read_support_filter_gzip(reader)
+    guard libarchive.archive_read_open_fd(reader, file.rawValue, 64 << 10) == ARCHIVE_OK else {
       throw foreign("it is no tar archive")
     }
   }
 
-  deinit { archive_read_free(archive) }
+  deinit { _ = libarchive.archive_read_free(archive) }
 
   private func foreign(_ why: String) -> StoreError {
     StoreError(.failed, "\(shown) is no exported container: \(why)")
   }
 
   private func broken() -> StoreError {
-    let reason = archive_error_string(archive).map { String(cString: $0) }
+    let reason = libarchive.archive_error_string(archive).map { String(cString: $0) }
     let line = reason?.split(whereSeparator: \.isNewline).joined(separator: " ")
     return foreign(line ?? "it can't be read")
   }
@@ -97,11 +97,13 @@ final class ContainerArchive {
 
   private func unpackNext() throws(StoreError) -> Bool {
     var header: OpaquePointer?
-    let status = archive_read_next_header(archive, &header)
+    let status = libarchive.archive_read_next_header(archive, &header)
     if status == ARCHIVE_EOF { return false }
     guard status == ARCHIVE_OK || status == ARCHIVE_WARN, let header else { throw broken() }
     guard
-      let path = (archive_entry_pathname(header) ?? archive_entry_pathname_utf8(header))
+      let path =
+        (libarchive.archive_entry_pathname(header)
+        ?? libarchive.archive_entry_pathname_utf8(header))
         .map({ [UInt8](cString: $0) })
     else { throw broken() }
     let names = try names(of: path)
@@ -140,7 +142,7 @@ final class ContainerArchive {
   private func kind(
     of header: OpaquePointer, _ path: [UInt8]
   ) throws(StoreError) -> FileKind {
-    guard let kind = FileKind(mode: UInt32(archive_entry_filetype(header))) else {
+    guard let kind = FileKind(mode: UInt32(libarchive.archive_entry_filetype(header))) else {
       throw foreign("'\(path.printable)' is of an unknown kind")
     }
     return kind
@@ -157,13 +159,14 @@ final class ContainerArchive {
   }
 
   private func readSmallFile(_ header: OpaquePointer) throws(StoreError) -> [UInt8] {
-    let size = archive_entry_size(header)
-    guard archive_entry_hardlink(header) == nil, archive_entry_size_is_set(header) != 0,
+    let size = libarchive.archive_entry_size(header)
+    guard libarchive.archive_entry_hardlink(header) == nil,
+      libarchive.archive_entry_size_is_set(header) != 0,
       (0...Int64(Self.smallFileByteCount)).contains(size)
     else { throw foreign("its record or its rules are no small file") }
     var bytes = [UInt8](repeating: 0, count: Int(size))
     let count = bytes.withUnsafeMutableBytes {
-      archive_read_data(archive, $0.baseAddress, $0.count)
+      libarchive.archive_read_data(archive, $0.baseAddress, $0.count)
     }
     guard count == bytes.count else { throw broken() }
     return bytes
@@ -190,12 +193,12 @@ final class ContainerArchive {
     }
     guard kind != .directory, let name = names.last else { return }
     switch kind {
-    case .regular where archive_entry_hardlink(header) == nil:
+    case .regular where libarchive.archive_entry_hardlink(header) == nil:
       let file = try writer.createFile(
-        name, permissions: UInt32(archive_entry_perm(header)), in: place, shownAs: path)
+        name, permissions: UInt32(libarchive.archive_entry_perm(header)), in: place, shownAs: path)
       try copyData(header, to: file, path)
       try BundleWriter.writing(path) { () throws(Errno) in
-        try file.setModified(seconds: archive_entry_mtime(header))
+        try file.setModified(seconds: libarchive.archive_entry_mtime(header))
       }
     case .symbolicLink:
       try writer.createLink(name, to: try target(of: header), in: place, shownAs: path)
@@ -221,7 +224,8 @@ final class ContainerArchive {
   }
 
   private func target(of header: OpaquePointer) throws(StoreError) -> [UInt8] {
-    let text = archive_entry_symlink(header) ?? archive_entry_symlink_utf8(header)
+    let text =
+      libarchive.archive_entry_symlink(header) ?? libarchive.archive_entry_symlink_utf8(header)
     guard let target = text.map({ [UInt8](cString: $0) }), !target.isEmpty else { throw broken() }
     return target
   }
@@ -233,7 +237,9 @@ final class ContainerArchive {
   ) throws(StoreError) {
     let place = try parent(of: names, path)
     guard let name = names.last else { return }
-    if let first = archive_entry_hardlink(header) ?? archive_entry_hardlink_utf8(header) {
+    if let first = libarchive.archive_entry_hardlink(header)
+      ?? libarchive.archive_entry_hardlink_utf8(header)
+    {
       return try linkFile([UInt8](cString: first), to: place, as: name, path)
     }
     switch try kind(of: header, path) {
@@ -258,7 +264,7 @@ final class ContainerArchive {
       }
     case .fifo:
       try BundleWriter.writing(path) { () throws(Errno) in
-        try place.createPipe(name, mode: UInt32(archive_entry_perm(header)) & 0o777)
+        try place.createPipe(name, mode: UInt32(libarchive.archive_entry_perm(header)) & 0o777)
         try place.setTimes(of: name, Moment(header))
       }
     case .socket, .characterDevice, .blockDevice:
@@ -317,7 +323,7 @@ final class ContainerArchive {
   }
 
   private func permissions(of header: OpaquePointer, _ path: [UInt8]) -> UInt32 {
-    let permissions = UInt32(archive_entry_perm(header))
+    let permissions = UInt32(libarchive.archive_entry_perm(header))
     if permissions & 0o6000 != 0 {
       remarks.append("\(path.printable): its set-id bits are not taken over")
     }
@@ -343,11 +349,11 @@ final class ContainerArchive {
   private func setAttributes(
     _ header: OpaquePointer, of file: borrowing Descriptor, _ path: [UInt8]
   ) throws(StoreError) {
-    archive_entry_xattr_reset(header)
+    _ = libarchive.archive_entry_xattr_reset(header)
     var name: UnsafePointer<CChar>?
     var value: UnsafeRawPointer?
     var count = 0
-    while archive_entry_xattr_next(header, &name, &value, &count) == ARCHIVE_OK {
+    while libarchive.archive_entry_xattr_next(header, &name, &value, &count) == ARCHIVE_OK {
       guard let name, count == 0 || value != nil else { continue }
       let bytes = [UInt8](cString: name)
       guard bytes.starts(with: "user.".utf8) else {
@@ -368,12 +374,12 @@ final class ContainerArchive {
   private func copyData(
     _ header: OpaquePointer, to file: borrowing Descriptor, _ path: [UInt8]
   ) throws(StoreError) {
-    let size = archive_entry_size(header)
-    guard archive_entry_size_is_set(header) != 0, size >= 0 else { throw broken() }
+    let size = libarchive.archive_entry_size(header)
+    guard libarchive.archive_entry_size_is_set(header) != 0, size >= 0 else { throw broken() }
     while true {
       var block: UnsafeRawPointer?
       var (count, offset) = (0, Int64(0))
-      let status = archive_read_data_block(archive, &block, &count, &offset)
+      let status = libarchive.archive_read_data_block(archive, &block, &count, &offset)
       if status == ARCHIVE_EOF { break }
       guard status == ARCHIVE_OK || status == ARCHIVE_WARN, offset >= 0,
         offset <= size, Int64(count) <= size - offset
@@ -409,8 +415,8 @@ private struct Moment {
   let nanoseconds: Int
 
   init(_ header: OpaquePointer) {
-    seconds = archive_entry_mtime(header)
-    nanoseconds = min(max(0, archive_entry_mtime_nsec(header)), 999_999_999)
+    seconds = libarchive.archive_entry_mtime(header)
+    nanoseconds = min(max(0, libarchive.archive_entry_mtime_nsec(header)), 999_999_999)
   }
 }
 

@@ -38,7 +38,7 @@ public final class ContainerExport {
   public init(
     _ container: Container, _ policy: PolicyEngine, progress: @escaping Progress
   ) throws(StoreError) {
-    guard let archive = archive_write_new() else {
+    guard let archive = libarchive.archive_write_new() else {
       throw StoreError("exporting \(container.identifier)", .noMemory)
     }
     self.archive = archive
@@ -47,23 +47,23 @@ public final class ContainerExport {
     self.progress = progress
   }
 
-  deinit { archive_write_free(archive) }
+  deinit { _ = libarchive.archive_write_free(archive) }
 
   /// Writes the archive to an open file or pipe.
   public func write(to file: borrowing Descriptor) throws(StoreError) -> ExportReport {
-    archive_write_set_format_pax(archive)
+    _ = libarchive.archive_write_set_format_pax(archive)
     // Names that are not ASCII are written as the bytes that they are: the locale is that of C.
-    archive_write_add_filter_zstd(archive)
+    _ = libarchive.archive_write_add_filter_zstd(archive)
     // A pipe would get zeros behind the end, which no reader of zstd takes.
-    archive_write_set_bytes_in_last_block(archive, 1)
-    try check(archive_write_open_fd(archive, file.rawValue))
+    _ = libarchive.archive_write_set_bytes_in_last_block(archive, 1)
+    try check(libarchive.archive_write_open_fd(archive, file.rawValue))
     try add(ContainerLayout.record, try recordBytes())
     if let rules = try container.ownProfile() { try add(ContainerLayout.profile, rules) }
     if !container.record.bundleName.isEmpty {
       try addTree(ContainerLayout.bundle, heeding: nil)
     }
     try addTree(ContainerLayout.data, heeding: policy)
-    try check(archive_write_close(archive))
+    try check(libarchive.archive_write_close(archive))
     return report
   }
 
@@ -74,10 +74,10 @@ public final class ContainerExport {
     guard !container.record.bundleName.isEmpty else {
       throw StoreError(.failed, "\(container.identifier) has no bundle, only data was kept")
     }
-    archive_write_set_format_zip(archive)
-    try check(archive_write_open_fd(archive, file.rawValue))
+    _ = libarchive.archive_write_set_format_zip(archive)
+    try check(libarchive.archive_write_open_fd(archive, file.rawValue))
     try addTree(ContainerLayout.bundle, as: "Payload", heeding: nil)
-    try check(archive_write_close(archive))
+    try check(libarchive.archive_write_close(archive))
   }
 
   private func recordBytes() throws(StoreError) -> [UInt8] {
@@ -93,11 +93,11 @@ public final class ContainerExport {
 
   private func add(_ name: String, _ contents: [UInt8]) throws(StoreError) {
     let entry = try newEntry(Array(name.utf8))
-    defer { archive_entry_free(entry) }
-    archive_entry_set_filetype(entry, FileKind.regular.archiveBits)
-    archive_entry_set_perm(entry, 0o600)
-    archive_entry_set_size(entry, Int64(contents.count))
-    try check(archive_write_header(archive, entry))
+    defer { libarchive.archive_entry_free(entry) }
+    libarchive.archive_entry_set_filetype(entry, FileKind.regular.archiveBits)
+    libarchive.archive_entry_set_perm(entry, 0o600)
+    libarchive.archive_entry_set_size(entry, Int64(contents.count))
+    try check(libarchive.archive_write_header(archive, entry))
     try writeData(contents[...])
   }
 
@@ -136,8 +136,8 @@ public final class ContainerExport {
         let status = try directory.status(of: found.name)
         try keepFailure { () throws(StoreError) in
           let entry = try newEntry(path, status)
-          defer { archive_entry_free(entry) }
-          try check(archive_write_header(archive, entry))
+          defer { libarchive.archive_entry_free(entry) }
+          try check(libarchive.archive_write_header(archive, entry))
         }
       case .socket, .characterDevice, .blockDevice:
         report.remarks.append("\(path.printable) is left out: it is a \(found.kind.words)")
@@ -169,9 +169,9 @@ public final class ContainerExport {
     let status = try directory.status()
     try keepFailure { () throws(StoreError) in
       let entry = try newEntry(path, status)
-      defer { archive_entry_free(entry) }
+      defer { libarchive.archive_entry_free(entry) }
       try addAttributes(of: directory.descriptor, to: entry, path)
-      try check(archive_write_header(archive, entry))
+      try check(libarchive.archive_write_header(archive, entry))
     }
   }
 
@@ -179,40 +179,40 @@ public final class ContainerExport {
     _ target: [UInt8], _ status: FileStatus, _ path: [UInt8]
   ) throws(StoreError) {
     let entry = try newEntry(path, status)
-    defer { archive_entry_free(entry) }
-    archive_entry_set_symlink(entry, target.map { CChar(bitPattern: $0) } + [0])
-    try check(archive_write_header(archive, entry))
+    defer { libarchive.archive_entry_free(entry) }
+    libarchive.archive_entry_set_symlink(entry, target.map { CChar(bitPattern: $0) } + [0])
+    try check(libarchive.archive_write_header(archive, entry))
   }
 
   private func addFile(_ file: borrowing Descriptor, _ path: [UInt8]) throws(StoreError) {
     let status = try saying(path.printable) { () throws(Errno) in try file.status() }
     let entry = try newEntry(path, status)
-    defer { archive_entry_free(entry) }
+    defer { libarchive.archive_entry_free(entry) }
     if status.linkCount > 1 {
       if let first = firstNames[status.identity.inode] {
-        archive_entry_set_hardlink(entry, first.map { CChar(bitPattern: $0) } + [0])
-        archive_entry_set_size(entry, 0)
-        return try check(archive_write_header(archive, entry))
+        libarchive.archive_entry_set_hardlink(entry, first.map { CChar(bitPattern: $0) } + [0])
+        libarchive.archive_entry_set_size(entry, 0)
+        return try check(libarchive.archive_write_header(archive, entry))
       }
       firstNames[status.identity.inode] = path
     }
     try addAttributes(of: file, to: entry, path)
-    archive_entry_set_size(entry, status.byteCount)
+    libarchive.archive_entry_set_size(entry, status.byteCount)
     let regions = try saying(path.printable) { () throws(Errno) in
       try file.dataRegions(of: status.byteCount)
     }
     let isWhole = regions == [0..<status.byteCount]
     if !isWhole {
       for region in regions {
-        archive_entry_sparse_add_entry(
+        libarchive.archive_entry_sparse_add_entry(
           entry, region.lowerBound, region.upperBound - region.lowerBound)
       }
       // Only an end that is said ends a file that ends in a hole.
       if regions.last?.upperBound != status.byteCount {
-        archive_entry_sparse_add_entry(entry, status.byteCount, 0)
+        libarchive.archive_entry_sparse_add_entry(entry, status.byteCount, 0)
       }
     }
-    try check(archive_write_header(archive, entry))
+    try check(libarchive.archive_write_header(archive, entry))
     try copyData(of: file, status.byteCount, path)
     report.byteCount += status.byteCount
   }
@@ -245,7 +245,9 @@ public final class ContainerExport {
   private func writeData(_ bytes: ArraySlice<UInt8>) throws(StoreError) {
     var rest = bytes
     while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { archive_write_data(archive, $0.baseAddress, $0.count) }
+      let count = rest.withUnsafeBytes {
+        libarchive.archive_write_data(archive, $0.baseAddress, $0.count)
+      }
       guard count > 0 else { throw failure() }
       rest = rest.dropFirst(Int(count))
     }
@@ -265,7 +267,7 @@ public final class ContainerExport {
       let value = try saying(path.printable) { () throws(Errno) in
         try file.extendedAttribute(name)
       }
-      archive_entry_xattr_add_entry(
+      libarchive.archive_entry_xattr_add_entry(
         entry, name.map { CChar(bitPattern: $0) } + [0], value, value.count)
     }
   }
@@ -273,8 +275,10 @@ public final class ContainerExport {
   // MARK: libarchive
 
   private func newEntry(_ path: [UInt8]) throws(StoreError) -> OpaquePointer {
-    guard let entry = archive_entry_new() else { throw StoreError(path.printable, .noMemory) }
-    archive_entry_set_pathname(entry, path.map { CChar(bitPattern: $0) } + [0])
+    guard let entry = libarchive.archive_entry_new() else {
+      throw StoreError(path.printable, .noMemory)
+    }
+    libarchive.archive_entry_set_pathname(entry, path.map { CChar(bitPattern: $0) } + [0])
     return entry
   }
 
@@ -282,11 +286,11 @@ public final class ContainerExport {
     _ path: [UInt8], _ status: FileStatus
   ) throws(StoreError) -> OpaquePointer {
     let entry = try newEntry(path)
-    archive_entry_set_filetype(entry, status.kind.archiveBits)
-    archive_entry_set_perm(entry, status.permissions & 0o1777)
+    libarchive.archive_entry_set_filetype(entry, status.kind.archiveBits)
+    libarchive.archive_entry_set_perm(entry, status.permissions & 0o1777)
     let modified = status.modifiedTime
-    archive_entry_set_mtime(entry, Int(modified.seconds), Int(modified.nanoseconds))
-    archive_entry_set_size(entry, 0)
+    libarchive.archive_entry_set_mtime(entry, Int(modified.seconds), Int(modified.nanoseconds))
+    libarchive.archive_entry_set_size(entry, 0)
     return entry
   }
 
@@ -295,7 +299,8 @@ public final class ContainerExport {
   }
 
   private func failure() -> StoreError {
-    let reason = archive_error_string(archive).map { String(cString: $0) } ?? "it can't be written"
+    let reason =
+      libarchive.archive_error_string(archive).map { String(cString: $0) } ?? "it can't be written"
     return StoreError(.failed, "the archive: \(reason)")
   }
 }

@@ -72,7 +72,7 @@ struct RunSealedTests {
       let daemon = try #require(try DaemonStatus.ask(container))
       // Foundation takes the first part that the kernel gives of such a file for the whole.
       let maps = try run("cat", ["/proc/\(daemon.pid)/maps"]).text
-      for library in ["libcrypto"] {
+      for library in ["libarchive", "libcrypto", "libsqlite3"] {
         #expect(outcome.errorText.contains("libseccomp") && !outcome.errorText.contains(library))
         #expect(maps.contains("libfuse3") && !maps.contains(library))
       }

@@ -1,3 +1,0 @@
-// SQLite: the table of files of a backup.
-#pragma once
-#include <sqlite3.h>
