@@ -13,6 +13,9 @@ public enum Subject: Equatable, Sendable {
   case oneOf([String])
   /// Something that cannot be listed.
   case free
+
+  /// Whether it may be any text, even none.
+  var isFree: Bool { self == .free }
 }
 
 /// An option such as `--force`, `-o OPTIONS` or `--store DIR`.
@@ -83,6 +86,9 @@ public struct Positional: Equatable, Sendable {
     self.subject = subject
     self.count = count
   }
+
+  /// Whether there may be more than one.
+  var isRepeated: Bool { count == .any || count == .atLeastOne }
 
   /// `NAME`, `[NAME]`, `[NAME...]` or `NAME...`.
   public var spelling: String {

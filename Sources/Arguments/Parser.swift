@@ -84,9 +84,14 @@ extension Program {
       reader.called = "\(name) \(command.name)"
       return try command.parse(&reader, sharedOptions)
     }
-    let words = commands(of: group).map(\.word).joined(separator: ", ")
-    throw UsageError(
-      reader.called, "a command is missing: one of \(words); try '\(reader.called) --help'")
+    guard let implied = group.implied else {
+      let words = commands(of: group).map(\.word).joined(separator: ", ")
+      throw UsageError(
+        reader.called, "a command is missing: one of \(words); try '\(reader.called) --help'")
+    }
+    // It says itself what is missing.
+    let command = try command([Array(group.name.utf8), Array(implied.utf8)])
+    return try command.parse(&reader, sharedOptions)
   }
 
   /// Throws if a word that can be no app's identifier looks like one of a group's second words.
@@ -173,11 +178,34 @@ extension Command {
     if given < required.count {
       throw UsageError(called, "\(required[given].name) is missing; try '\(called) --help'")
     }
-    if positionals.contains(where: { $0.count == .any || $0.count == .atLeastOne }) { return }
+    try refuseEmpty(parsed.positionals, called)
+    if positionals.contains(where: \.isRepeated) { return }
     guard given > positionals.count else { return }
     let extra = parsed.positionals[positionals.count].printable
     let remedy = rest == nil ? "" : "; put '--' before the command to run"
     throw UsageError(called, "unexpected argument '\(extra)'\(remedy)")
+  }
+}
+
+extension Command {
+  /// Refuses what is no path, no app and no directory, as an unset variable of a shell leaves it.
+  private func refuseEmpty(_ words: [[UInt8]], _ called: String) throws(UsageError) {
+    guard readCount == nil else { return }
+    for (index, word) in words.enumerated() where word.isEmpty {
+      let meant = positional(at: index, of: words.count)
+      if let meant, !meant.subject.isFree { throw UsageError(called, "\(meant.name) is empty") }
+    }
+  }
+
+  /// What a word stands for; nil if it is one too many.
+  private func positional(at index: Int, of count: Int) -> Positional? {
+    guard let repeated = positionals.firstIndex(where: \.isRepeated) else {
+      return index < positionals.count ? positionals[index] : nil
+    }
+    let behind = positionals.count - repeated - 1
+    let left = count - index
+    if left <= behind, index > repeated { return positionals[positionals.count - left] }
+    return positionals[min(index, repeated)]
   }
 }
 
@@ -244,6 +272,9 @@ private struct Reader {
     guard let name = option.value else { return parsed.give(option) }
     guard let value = attached ?? arguments.popFirst() else {
       throw UsageError(called, "option '\(option.spelling)' needs a value: \(name)")
+    }
+    if value.isEmpty, !option.subject.isFree {
+      throw UsageError(called, "option '\(option.spelling)' needs a value: \(name), not nothing")
     }
     if case .oneOf(let words) = option.subject, !words.contains(where: { Array($0.utf8) == value })
     {

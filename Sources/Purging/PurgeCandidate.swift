@@ -15,17 +15,35 @@ public struct PurgeCandidate: Equatable, Sendable {
   public let usedNanoseconds: Int64
 }
 
-/// Finds the regular files of a container's data that its rules let go, in the order in which they
-/// were last used.
+/// Looks for the regular files of a container's data that its rules let go, in the order in which
+/// they were last used.
 ///
 /// Nothing of a container's skeleton is among them, nor what marks its caches as such.
-public func purgeCandidates(
-  in data: borrowing Walker, _ policy: PolicyEngine, on occasion: PurgeOccasions
-) throws(Errno) -> [PurgeCandidate] {
-  var survey = PurgeSurvey(policy: policy, occasion: occasion)
-  try data.visitTree(&survey)
-  return survey.found.sorted {
-    ($0.usedNanoseconds, $0.identity.inode) < ($1.usedNanoseconds, $1.identity.inode)
+public struct PurgeSurvey: Sendable {
+  private let policy: PolicyEngine
+  private let occasion: PurgeOccasions
+  private let opensUp: Bool
+
+  /// A survey by the rules of an app.
+  ///
+  /// If it opens up, directories that their owner can't look into become such that he can; else
+  /// nothing is changed.
+  public init(_ policy: PolicyEngine, on occasion: PurgeOccasions, opensUp: Bool) {
+    self.policy = policy
+    self.occasion = occasion
+    self.opensUp = opensUp
+  }
+
+  /// The files, and how many directories could not be looked into.
+  public func candidates(
+    in data: borrowing Walker
+  ) throws(Errno) -> (files: [PurgeCandidate], closedCount: Int) {
+    var walk = SurveyWalk(policy: policy, occasion: occasion, opensUp: opensUp)
+    try data.visitTree(&walk)
+    let files = walk.found.sorted {
+      ($0.usedNanoseconds, $0.identity.inode) < ($1.usedNanoseconds, $1.identity.inode)
+    }
+    return (files, walk.closedCount)
   }
 }
 
@@ -53,14 +71,17 @@ struct ZonePath {
   }
 }
 
-private struct PurgeSurvey: TreeVisitor {
+private struct SurveyWalk: TreeVisitor {
   private let occasion: PurgeOccasions
+  private let opensUp: Bool
   private var place: ZonePath
   private(set) var found: [PurgeCandidate] = []
+  private(set) var closedCount = 0
 
-  init(policy: PolicyEngine, occasion: PurgeOccasions) {
+  init(policy: PolicyEngine, occasion: PurgeOccasions, opensUp: Bool) {
     place = ZonePath(policy)
     self.occasion = occasion
+    self.opensUp = opensUp
   }
 
   mutating func visit(
@@ -71,8 +92,10 @@ private struct PurgeSurvey: TreeVisitor {
     if entry.kind == .directory {
       guard goes || !place.policy.isUniform(below: zone) else { return false }
       // As an ordinary user one can't look into what shuts itself off.
-      try? directory.openUp(entry.name)
-      return true
+      if opensUp { try? directory.openUp(entry.name) }
+      if (try? directory.enter(entry.name)) != nil { return true }
+      closedCount += (try? directory.status(of: entry.name).kind) == .directory ? 1 : 0
+      return false
     }
     let path = place.names + [entry.name]
     guard entry.kind == .regular, goes, path != CacheTag.path else { return false }

@@ -29,6 +29,8 @@ final class ContainerArchive {
   private let staged: Walker
   private let progress: ContainerExport.Progress
   private var writer = BundleWriter()
+  /// Whether the bundle is unpacked, or passed over.
+  private var takesBundle = true
   private var bytesLeft: Int64
   private var record: ContainerRecord?
   private var rules: [UInt8]?
@@ -49,9 +51,10 @@ final class ContainerArchive {
   /// Unpacks what an open file or pipe holds into the directory of a container that is being made.
   static func unpack(
     _ file: borrowing Descriptor, shownAs shown: String, into staged: borrowing Walker,
-    progress: @escaping ContainerExport.Progress
+    takesBundle: Bool, progress: @escaping ContainerExport.Progress
   ) throws(StoreError) -> ArchivedContainer {
     let archive = try ContainerArchive(file, shown, staged, progress)
+    archive.takesBundle = takesBundle
     while try archive.unpackNext() {}
     try archive.finishDirectories()
     guard let record = archive.record else { throw archive.foreign("it has no record") }
@@ -114,7 +117,7 @@ final class ContainerArchive {
     case ContainerLayout.profile where names.count == 1:
       rules = try readSmallFile(header)
     case ContainerLayout.bundle where names.count > 1:
-      try unpackBundle(header, names, path)
+      if takesBundle { try unpackBundle(header, names, path) } else { entryCount -= 1 }
     case ContainerLayout.data where names.count > 1:
       try unpackData(header, names, path)
     case ContainerLayout.bundle, ContainerLayout.data:

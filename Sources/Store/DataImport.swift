@@ -57,55 +57,115 @@ extension Store {
     _ owner: FileOwner
   ) throws(StoreError) -> ImportedTreeReport {
     let shown = tree.source.printable
+    let conflict: [[UInt8]]
     do throws(Errno) {
       let source = try Walker.open(path: tree.source)
-      var place = try data.reopened()
-      for name in tree.place {
-        do throws(Errno) {
-          place = try place.enter(name)
-        } catch {
-          guard error == .noEntry else { throw error }
-          place = try place.createDirectory(name, mode: 0o700)
-          try place.descriptor.setOwner(uid: owner.uid, gid: owner.gid)
-        }
-      }
-      var count = TreeCount(leaving: tree.leaving)
+      let place = try makePlace(tree.place, in: data, owner)
+      var count = try TreeCount(leaving: tree.leaving, into: try place.reopened())
       try source.visitTree(&count)
-      try source.copyContents(
-        into: place, options: [.merging, .extendedAttributes], owner: owner, leaving: tree.leaving)
-      return count.report
-    } catch {
-      switch error {
-      case .exists:
-        throw StoreError(
-          .failed, "\(identifier) has a file already that \(shown) has too: nothing was imported")
-      case .notPermitted: throw StoreError(.failed, "\(shown) has a device in it")
-      case .crossDevice:
-        throw StoreError(
-          .failed, "\(shown) has another file system mounted in it: unmount it first")
-      default: throw StoreError(shown, error)
+      guard let found = count.conflict else {
+        try source.copyContents(
+          into: place, options: [.merging, .extendedAttributes], owner: owner,
+          leaving: tree.leaving)
+        return count.report
       }
+      conflict = found
+    } catch {
+      throw failure(error, shown)
+    }
+    throw StoreError(
+      .failed,
+      "\(identifier) has \(Presentation.path(tree.place + conflict)) already, and \(shown) has it "
+        + "too: nothing was imported")
+  }
+
+  /// Goes down to a place below the data, which is made where it is missing.
+  private func makePlace(
+    _ names: [[UInt8]], in data: borrowing Walker, _ owner: FileOwner
+  ) throws(Errno) -> Walker {
+    var place = try data.reopened()
+    for name in names {
+      do throws(Errno) {
+        place = try place.enter(name)
+      } catch {
+        guard error == .noEntry else { throw error }
+        place = try place.createDirectory(name, mode: 0o700)
+        try place.descriptor.setOwner(uid: owner.uid, gid: owner.gid)
+      }
+    }
+    return place
+  }
+
+  private func failure(_ error: Errno, _ shown: String) -> StoreError {
+    switch error {
+    case .exists: StoreError(.failed, "\(shown) changed while it was copied: nothing was imported")
+    case .notPermitted: StoreError(.failed, "\(shown) has a device in it")
+    case .crossDevice:
+      StoreError(.failed, "\(shown) has another file system mounted in it: unmount it first")
+    default: StoreError(shown, error)
     }
   }
 }
 
-private struct TreeCount: TreeVisitor {
-  let leaving: [[UInt8]]
-  var report = ImportedTreeReport()
-  private var depth = 0
+/// Counts what comes, and looks whether one of it is there already.
+private struct TreeCount: TreeVisitor, ~Copyable {
+  private let leaving: [[UInt8]]
+  private let target: Walker
+  private(set) var report = ImportedTreeReport()
+  /// The path of the first entry that the app has already; nil if it has none.
+  private(set) var conflict: [[UInt8]]?
+  /// The directories on the way down, and how many of them the app has too.
+  private var way: [[UInt8]] = []
+  private var knownDepth = 0
+  private var place: Walker
 
-  init(leaving: [[UInt8]]) { self.leaving = leaving }
+  init(leaving: [[UInt8]], into target: consuming Walker) throws(Errno) {
+    self.leaving = leaving
+    place = try target.reopened()
+    self.target = target
+  }
 
   mutating func visit(
     _ entry: DirectoryEntry, in directory: borrowing Walker
   ) throws(Errno) -> Bool {
-    if depth == 0, leaving.contains(entry.name) || entry.kind == .socket { return false }
+    if way.isEmpty && leaving.contains(entry.name) || entry.kind == .socket { return false }
     report.entryCount += 1
     if entry.kind == .regular { report.byteCount += try directory.status(of: entry.name).byteCount }
+    if conflict == nil, let kind = try kindThere(of: entry.name),
+      kind != .directory || entry.kind != .directory
+    {
+      conflict = way + [entry.name]
+    }
     return true
   }
 
-  mutating func didEnter(_ directory: borrowing Walker, name: [UInt8]) throws(Errno) { depth += 1 }
+  /// What the app has under a name in the directory that one is in.
+  private func kindThere(of name: [UInt8]) throws(Errno) -> FileKind? {
+    guard knownDepth == way.count else { return nil }
+    do throws(Errno) {
+      return try place.status(of: name).kind
+    } catch {
+      if error == .noEntry { return nil }
+      throw error
+    }
+  }
 
-  mutating func didLeave(_ name: [UInt8], to parent: borrowing Walker) throws(Errno) { depth -= 1 }
+  mutating func didEnter(_ directory: borrowing Walker, name: [UInt8]) throws(Errno) {
+    way.append(name)
+    guard knownDepth == way.count - 1 else { return }
+    do throws(Errno) {
+      place = try target.enter(path: way)
+      knownDepth += 1
+    } catch {
+      // The app has no directory of that name, or something else.
+      if ![.noEntry, .notDirectory, .tooManyLinks].contains(error) { throw error }
+    }
+  }
+
+  mutating func didLeave(_ name: [UInt8], to parent: borrowing Walker) throws(Errno) {
+    way.removeLast()
+    guard knownDepth > way.count else { return }
+    place = try target.enter(path: way)
+    knownDepth = way.count
+  }
 }

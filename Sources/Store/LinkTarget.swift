@@ -26,14 +26,18 @@ public enum LinkTarget {
   }
 
   /// Whether a relative path never leaves the root, from a directory so deep below it.
+  ///
+  /// Up it may only go at its beginning, from directories: a name may be a link, and behind one to
+  /// `.` each `..` leads one step further up than it seems to.
   private static func stays(_ path: [UInt8], depth: Int) -> Bool {
     var depth = depth
+    var hasName = false
     for component in path.split(separator: UInt8(ascii: "/")) {
       if component.elementsEqual("..".utf8) {
         depth -= 1
-        if depth < 0 { return false }
+        if hasName || depth < 0 { return false }
       } else if !component.elementsEqual(".".utf8) {
-        depth += 1
+        hasName = true
       }
     }
     return true

@@ -9,6 +9,8 @@ internal import Policy
 public struct ImportOptions: Equatable, Sendable {
   /// The user of the host that owns the container; nil for one of its own.
   public var owner: [UInt8]?
+  /// Whose the data becomes, without the bundle; nil for the app's that the file names.
+  public var identifier: BundleIdentifier?
   /// Whether rules of its own that the file holds become the container's.
   public var takesRules = false
 
@@ -54,7 +56,9 @@ extension Store {
       return staged
     }
     var archived = try ContainerArchive.unpack(
-      file, shownAs: shown, into: staged, progress: progress)
+      file, shownAs: shown, into: staged, takesBundle: options.identifier == nil,
+      progress: progress)
+    if let other = options.identifier { archived.record = archived.record.data(of: other) }
     let identifier = archived.record.identifier
     guard try containerIfPresent(identifier) == nil else {
       throw StoreError(
@@ -134,5 +138,15 @@ extension Store {
     try Container.write(record, into: staged)
     try complete(staged, record)
     try commitNew(record.identifier, from: staging)
+  }
+}
+
+extension ContainerRecord {
+  /// The record of another app that gets the data of this one, without its bundle.
+  fileprivate func data(of other: BundleIdentifier) -> ContainerRecord {
+    ContainerRecord(
+      identifier: other, ownerUID: ownerUID, ownerGID: ownerGID, bundleName: [], executable: [],
+      displayName: "\(other)", version: "", sealState: .dataOnly, profileName: profileName,
+      inodeKey: inodeKey, installedSeconds: installedSeconds, updatedSeconds: updatedSeconds)
   }
 }

@@ -55,20 +55,47 @@ let backupMakeSubcommand = Subcommand(
       ExitStatus("2", "the command line was not understood"),
     ])
 ) { arguments in
-  let isQuestion = [dryRun, explain, excludeList].contains { arguments.has($0) }
-  var words = arguments.positionals
-  let destination = isQuestion ? nil : words.popLast()
-  let subjects = try subjects(words, arguments)
-  if let path = arguments.value(explain) { return try explain(path, subjects) }
-  if arguments.has(excludeList) { return try printExclusions(subjects) }
-  if arguments.has(dryRun) { return try preview(subjects, isJSON: arguments.has(json)) }
-  guard let destination else { throw missing("DIRECTORY") }
-  return try make(subjects, into: destination, arguments)
+  let questions = [dryRun, explain, excludeList].filter { arguments.has($0) }
+  if questions.count > 1 {
+    throw UsageError(
+      "sandboxfs backup make",
+      "\(questions[0].spelling) and \(questions[1].spelling) contradict each other")
+  }
+  let isJSON = arguments.has(json)
+  if let question = questions.first {
+    if arguments.positionals.isEmpty && !arguments.has(all) {
+      throw UsageError(
+        "sandboxfs backup make", "\(question.spelling) is about an APP, or --all: name it")
+    }
+    let path = try arguments.value(explain).map { try namesBelowData($0, "backup make: --explain") }
+    let subjects = try subjects(arguments.positionals, arguments)
+    if let path { return try BackupQuestion.explain(path, subjects, isJSON: isJSON) }
+    return arguments.has(dryRun)
+      ? try BackupQuestion.preview(subjects, isJSON: isJSON)
+      : try BackupQuestion.printExclusions(subjects, isJSON: isJSON)
+  }
+  let (words, destination) = try place(arguments)
+  return try make(try subjects(words, arguments), into: destination, arguments)
 }
 
-private func missing(_ word: String) -> UsageError {
-  UsageError(
-    "sandboxfs backup make", "\(word) is missing; try 'sandboxfs backup make --help'")
+/// The apps, and the directory that the last word names.
+private func place(
+  _ arguments: ParsedArguments
+) throws(UsageError) -> (apps: [[UInt8]], directory: [UInt8]) {
+  let words = arguments.positionals
+  let command = "sandboxfs backup make"
+  guard let last = words.last else {
+    throw UsageError(
+      command,
+      "say which APP is backed up, or --all, and into which DIRECTORY; try '\(command) --help'")
+  }
+  if words.count > 1 || arguments.has(all) { return (words.dropLast(), last) }
+  guard BundleIdentifier(bytes: last) != nil else {
+    throw UsageError(
+      command, "nothing but '\(last.printable)' is named: name an APP before it, or say --all")
+  }
+  throw UsageError(
+    command, "nothing but '\(last.printable)' is named: name a DIRECTORY behind it")
 }
 
 /// The apps that are meant.
@@ -83,7 +110,6 @@ private func subjects(
     }
     return try store.list().map { try subject(store.container($0.identifier)) }
   }
-  guard !words.isEmpty else { throw missing("APP or DIRECTORY") }
   return try words.map { try subject(store.container(identifier($0))) }
 }
 
@@ -190,85 +216,4 @@ private func tell(
   try Output.write(
     "backed up \(names) to \(place.printable): \(report.copiedCount) files copied "
       + "(\(size(report.copiedByteCount))), \(report.unchangedCount) unchanged\n")
-}
-
-// MARK: Asking
-
-private func preview(_ subjects: [BackupSubject], isJSON: Bool) throws -> Int32 {
-  var objects: [JSON] = []
-  for subject in subjects {
-    let selection = try subject.selection()
-    if isJSON {
-      objects.append(object(subject, selection))
-      continue
-    }
-    var table = Table("LEFT OUT", "WHY")
-    for omission in selection.omissions {
-      table.add(Presentation.quoted(omission.path), reason(omission.why, subject))
-    }
-    try Output.write(
-      "\(subject.container.identifier): \(selection.entries.count) entries, "
-        + "\(size(selection.byteCount))\n")
-    if !selection.omissions.isEmpty { try Output.write(table.text) }
-  }
-  if isJSON { try Output.write(JSON.array(objects).document) }
-  return 0
-}
-
-private func object(_ subject: BackupSubject, _ selection: BackupSelection) -> JSON {
-  let omissions = selection.omissions.map { omission in
-    JSON.object([
-      ("path", .string(omission.path.printable)), ("why", .string(reason(omission.why, subject))),
-    ])
-  }
-  return .object([
-    ("app", .string("\(subject.container.identifier)")),
-    ("entries", .integer(Int64(selection.entries.count))),
-    ("bytes", .integer(selection.byteCount)), ("leftOut", .array(omissions)),
-  ])
-}
-
-private func reason(_ why: Omission, _ subject: BackupSubject) -> String {
-  switch why {
-  case .rule(let rule):
-    rule == .unset ? "no rule says backup" : "\(subject.policy.describe(rule))"
-  case .mark: "it carries the mark of 'sandboxfs exclude'"
-  case .bundle: "the bundle is installed, not backed up"
-  case .kind: "it is neither file, directory nor link"
-  }
-}
-
-private func explain(_ path: [UInt8], _ subjects: [BackupSubject]) throws -> Int32 {
-  let wanted = Array(path.drop { $0 == UInt8(ascii: "/") })
-  for subject in subjects {
-    let selection = try subject.selection()
-    let name = "\(subject.container.identifier): \(Presentation.quoted(wanted))"
-    if selection.entries.contains(where: { $0.path == wanted }) {
-      try Output.write("\(name) is backed up\n")
-    } else if let omission = selection.omissions.last(where: {
-      wanted == $0.path || wanted.starts(with: $0.path + [UInt8(ascii: "/")])
-    }) {
-      try Output.write("\(name) is left out: \(reason(omission.why, subject))\n")
-    } else {
-      try Output.write("\(name) is not there\n")
-    }
-  }
-  return 0
-}
-
-private func printExclusions(_ subjects: [BackupSubject]) throws -> Int32 {
-  for subject in subjects {
-    let data = subject.container.path + Array("/\(ContainerLayout.data)/".utf8)
-    var text: [UInt8] = []
-    for omission in try subject.selection().omissions where omission.why != .kind {
-      // One line each: a name with a line feed in it has no place in such a list.
-      if omission.path.contains(UInt8(ascii: "\n")) {
-        complain("sandboxfs backup make: \(omission.path.printable) can't be told in a list")
-        continue
-      }
-      text += data + omission.path + [UInt8(ascii: "\n")]
-    }
-    try StandardStream.output.write(text)
-  }
-  return 0
 }

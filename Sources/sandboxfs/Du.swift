@@ -8,7 +8,8 @@ internal import Store
 
 private let html = Option(
   "html", value: "FILE", .file,
-  summary: "write a page with a picture of it, which needs neither a network nor scripts")
+  summary: "write a page with a picture of it, which needs neither a network nor scripts; '-' is "
+    + "standard output")
 private let json = Option("json", summary: "print an object")
 
 let duSubcommand = Subcommand(
@@ -23,11 +24,19 @@ let duSubcommand = Subcommand(
     ],
     positionals: [Positional("APP", .app)], options: [html, json], exitStatuses: plainStatuses)
 ) { arguments in
+  let isStream = arguments.value(html) == Array("-".utf8)
+  if isStream, arguments.has(json) {
+    throw UsageError("sandboxfs du", "--html - and --json contradict each other")
+  }
   let subject = try subject(container(arguments.positionals[0], arguments))
   let usage = try subject.usage()
   let name = "\(subject.container.identifier)"
   if let path = arguments.value(html) {
     let page = Array(DiskUsagePage(name, usage).html.utf8)
+    if isStream {
+      try StandardStream.output.write(page)
+      return 0
+    }
     try replace(path, mode: 0o644) { file in try file.writeAll(page) }
     if !arguments.has(json) { return 0 }
   }

@@ -2,7 +2,9 @@
 
 internal import Arguments
 internal import LinuxKit
+internal import MobileBackup
 internal import Paths
+internal import Policy
 internal import Store
 
 private let owner = Option(
@@ -16,6 +18,9 @@ private let from = Option(
   "from", value: "DIRECTORY=PLACE", .free,
   summary: "copy what is in a directory to a place of APP's data, such as "
     + "'~/.notes=Library/Application Support'; may be given more than once")
+private let other = Option(
+  "as", value: "IDENTIFIER", .free,
+  summary: "give the data of FILE to this identifier, without the bundle, which is another app's")
 private let app = Option("app", value: "APP", .app, summary: "the app that gets it")
 private let json = Option("json", summary: "print an object")
 
@@ -24,6 +29,7 @@ let importSubcommand = Subcommand(
     name: "import", summary: "Makes a container of a file, or takes over data from elsewhere.",
     examples: [
       "sandboxfs import notes.tar.zst",
+      "sandboxfs import --as com.example.Other notes.tar.zst",
       "sandboxfs import --app org.gnome.gedit --from-flatpak org.gnome.gedit",
       "sandboxfs import --app com.example.Notes --from ~/.notes=Documents",
     ],
@@ -35,7 +41,7 @@ let importSubcommand = Subcommand(
         + "nothing if the app has one of the files already. What is copied stays where it was.",
     ],
     positionals: [Positional("FILE", .file, .optional)],
-    options: [owner, rules, flatpak, from, app, json],
+    options: [owner, rules, other, flatpak, from, app, json],
     exitStatuses: [
       ExitStatus("0", "it is done, and nothing was left out"),
       ExitStatus("1", "it could not be done, or something was left out; lines say what and why"),
@@ -47,10 +53,17 @@ let importSubcommand = Subcommand(
     guard hasTrees else {
       throw UsageError("sandboxfs import", "FILE is missing; try 'sandboxfs import --help'")
     }
+    for option in [rules, other, owner] where arguments.has(option) {
+      throw UsageError(
+        "sandboxfs import", "\(option.spelling) is for a FILE: name one, or leave it out")
+    }
     return try importTrees(arguments)
   }
-  for option in [flatpak, from, app] where arguments.has(option) {
+  for option in [flatpak, from] where arguments.has(option) {
     throw UsageError("sandboxfs import", "\(option.spelling) and FILE contradict each other")
+  }
+  if arguments.has(app) {
+    throw UsageError("sandboxfs import", "--app and FILE contradict each other: try --as")
   }
   return try importFile(path, arguments)
 }
@@ -67,6 +80,7 @@ private func importFile(_ path: [UInt8], _ arguments: ParsedArguments) throws ->
   var options = ImportOptions()
   options.owner = arguments.value(owner)
   options.takesRules = arguments.has(rules)
+  options.identifier = try arguments.value(other).map { try identifier($0) }
   let bar = ProgressBar("importing")
   // How much there is inside nobody knows before: the part of the file that was read says it.
   let all = isStream ? 0 : try file.status().byteCount
@@ -100,6 +114,8 @@ private func importTrees(_ arguments: ParsedArguments) throws -> Int32 {
   var trees = try arguments.values(from).map(tree)
   if let name = arguments.value(flatpak) { trees += try flatpakTrees(name) }
   let store = try Store.open(try location(arguments))
+  let policy = try subject(store.container(identifier)).policy
+  for tree in trees { try check(tree.place, policy) }
   let reports = try store.importTrees(trees, into: identifier)
   if arguments.has(json) {
     let objects = zip(trees, reports).map { tree, report in
@@ -128,13 +144,32 @@ private func tree(_ word: [UInt8]) throws -> ImportedTree {
     throw UsageError(
       "sandboxfs import", "--from '\(word.printable)': expected DIRECTORY=PLACE")
   }
-  let place = word[(equals + 1)...].split(separator: UInt8(ascii: "/")).map(Array.init)
-  let dots = [Array(".".utf8), Array("..".utf8)]
-  guard !place.contains(where: dots.contains) else {
-    throw UsageError(
-      "sandboxfs import", "--from '\(word.printable)': the place is a path below the app's data")
-  }
+  let place = try namesBelowData(Array(word[(equals + 1)...]), "import: --from")
   return ImportedTree(from: Array(word[..<equals]), to: place)
+}
+
+/// Refuses a place where the app has no files, so that it would never see or never use them.
+private func check(_ place: [[UInt8]], _ policy: PolicyEngine) throws {
+  var zone = ZoneID.root
+  for name in place {
+    zone = policy.zone(named: name.span, in: zone)
+    let attributes = policy.attributes(of: zone)
+    let shown = Presentation.path(place)
+    if attributes.isBundle {
+      throw UsageError("sandboxfs import", "\(shown) is in the bundle: name another place")
+    }
+    if attributes.hidden {
+      let rule = policy.rules(for: .hidden, in: zone).last.map { " (\(policy.describe($0)))" } ?? ""
+      throw UsageError(
+        "sandboxfs import", "\(shown) is hidden from the app\(rule): name another place")
+    }
+  }
+  guard !policy.attributes(of: zone).write else { return }
+  let rule = policy.rules(for: .write, in: zone).last.map { " (\(policy.describe($0)))" } ?? ""
+  throw UsageError(
+    "sandboxfs import",
+    "the app may not write to \(Presentation.path(place))\(rule): name another place, such as "
+      + "Documents")
 }
 
 /// Where a flatpak has what goes where.

@@ -53,7 +53,8 @@ let purgeSubcommand = Subcommand(
   let identifiers =
     arguments.has(all)
     ? try store.list().map(\.identifier) : try arguments.positionals.map { try identifier($0) }
-  let purge = try StorePurge(store, identifiers, goal)
+  let purge = try StorePurge(
+    store, identifiers, goal, changesNothing: arguments.has(dryRun))
   let report =
     if arguments.has(dryRun) { try purge.preview() } else {
       try store.purging { try purge.perform() }

@@ -35,9 +35,9 @@ let quotaSubcommand = Subcommand(
     positionals: [Positional("APP", .app)], options: [set, files, soft, json],
     exitStatuses: plainStatuses)
 ) { arguments in
+  let wanted = try WantedLimits(arguments)
   let identifier = try identifier(arguments.positionals[0])
   let store = try Store.open(try location(arguments))
-  let wanted = try WantedLimits(arguments)
   var notes: [String] = []
   if wanted.isChange {
     notes = try store.setLimits(of: identifier, to: wanted.applied) { container in
@@ -61,23 +61,23 @@ private struct WantedLimits {
   let entries: UInt64??
   let softBytes: UInt64??
 
-  init(_ arguments: ParsedArguments) throws(Failure) {
-    bytes = try Self.limit(arguments.value(set), "a size such as 500M or 2G") {
-      Quota.byteCount($0)
-    }
-    entries = try Self.limit(arguments.value(files), "a number of files") { Quota.number($0[...]) }
-    softBytes = try Self.limit(arguments.value(soft), "a size such as 500M or 2G") {
-      Quota.byteCount($0)
-    }
+  init(_ arguments: ParsedArguments) throws(UsageError) {
+    let size = "a size such as 500M or 2G"
+    bytes = try Self.limit(set, arguments, size) { Quota.byteCount($0) }
+    entries = try Self.limit(files, arguments, "a number of files") { Quota.number($0[...]) }
+    softBytes = try Self.limit(soft, arguments, size) { Quota.byteCount($0) }
   }
 
   private static func limit(
-    _ word: [UInt8]?, _ expected: String, _ read: ([UInt8]) -> UInt64?
-  ) throws(Failure) -> UInt64?? {
-    guard let word else { return nil }
+    _ option: Option, _ arguments: ParsedArguments, _ expected: String,
+    _ read: ([UInt8]) -> UInt64?
+  ) throws(UsageError) -> UInt64?? {
+    guard let word = arguments.value(option) else { return nil }
     if word == Array("none".utf8) { return .some(nil) }
     guard let number = read(word) else {
-      throw Failure("'\(word.printable)': expected \(expected), or none")
+      throw UsageError(
+        "sandboxfs quota",
+        "\(option.spelling) '\(word.printable)': expected \(expected), or none")
     }
     return .some(number)
   }

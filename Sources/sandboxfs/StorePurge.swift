@@ -77,24 +77,40 @@ final class StorePurge {
   /// Looks for what may go in the containers of these apps.
   ///
   /// One that can't be looked at is reported, and the others are purged all the same.
-  init(_ store: Store, _ identifiers: [BundleIdentifier], _ goal: PurgeGoal) throws {
+  ///
+  /// A survey that changes nothing passes over directories that shut themselves off.
+  init(
+    _ store: Store, _ identifiers: [BundleIdentifier], _ goal: PurgeGoal, changesNothing: Bool
+  ) throws {
     self.store = store
     self.goal = goal
     for identifier in identifiers {
       do {
         let container = try store.container(identifier)
         let policy = try subject(container).policy
-        let found = try purgeCandidates(in: container.data(), policy, on: .pressure)
+        let survey = PurgeSurvey(policy, on: .pressure, opensUp: !changesNothing)
+        let (found, closedCount) = try survey.candidates(in: container.data())
+        if closedCount > 0 {
+          report.failures.append(
+            "\(identifier): \(counted(closedCount, "directory", "directories")) could not be "
+              + "looked into: a purge opens them, --dry-run does not")
+        }
         items += found.map { Item(subject: subjects.count, file: $0) }
         subjects.append((container, policy))
         apps.append(PurgeReport.App(identifier: identifier))
       } catch {
         if identifiers.count == 1 { throw error }
-        report.failures.append("\(identifier): \(describe(error))")
+        fail(identifier, describe(error))
       }
     }
     items.sort { $0.file.usedNanoseconds < $1.file.usedNanoseconds }
     candidateByteCount = items.reduce(0) { $0 + $1.file.byteCount }
+  }
+
+  /// Notes what went wrong, which says of which app if the error itself does not.
+  private func fail(_ identifier: BundleIdentifier, _ message: String) {
+    let name = "\(identifier)"
+    report.failures.append(message.contains(name) ? message : "\(name): \(message)")
   }
 
   /// How many bytes are still to be freed; nil for all that there are.
@@ -136,7 +152,7 @@ final class StorePurge {
         do {
           try remove(mine, of: index)
         } catch {
-          report.failures.append("\(subjects[index].container.identifier): \(describe(error))")
+          fail(subjects[index].container.identifier, describe(error))
         }
       }
       items.removeFirst(batch.count)

@@ -108,6 +108,12 @@ import Testing
       "link out", "add('data/Documents/x', kind=SYMTYPE, to='/etc/passwd')",
       "is left out: it is a link that leads out of the container"
     ),
+    (
+      "link out by way of links",
+      "add('data/Documents/a', kind=SYMTYPE, to='.'); "
+        + "add('data/Documents/x', kind=SYMTYPE, to='a/a/a/../../../..')",
+      "Documents/x is left out: it is a link that leads out of the container"
+    ),
     ("set-id", "add('data/Documents/x', b'x', mode=0o6755)", "its set-id bits are not taken over"),
   ]
 
@@ -197,11 +203,12 @@ import Testing
         Library/Caches/CACHEDIR.TAG
         Library/Caches/k
         Library/Preferences/settings
-        sandboxfs import: com.example.Notes has a file already that PLACE/home/.notes has too: \
-        nothing was imported
+        sandboxfs import: com.example.Notes has /Documents/Old/n already, and PLACE/home/.notes \
+        has it too: nothing was imported
         1
         sandboxfs import: PLACE/home/.var/app/org.example.None has nothing of a flatpak's
-        sandboxfs import: --from '/tmp=../x': the place is a path below the app's data
+        sandboxfs import: --from: '../x' has '.' or '..' in it: name a path below the app's data, \
+        such as Documents/a
         """, "\(said)")
     #expect(said.contains("/Library/Application Support"), "\(said)")
   }

@@ -15,7 +15,7 @@ private struct Scene: ~Copyable {
   let policy: PolicyEngine
 
   func candidates() throws -> [PurgeCandidate] {
-    try purgeCandidates(in: data, policy, on: .pressure)
+    try PurgeSurvey(policy, on: .pressure, opensUp: true).candidates(in: data).files
   }
 
   func sh(_ script: String) throws {
