@@ -68,6 +68,7 @@ let package = Package(
     pure("Preferences", ["PropertyLists"]),
     pure("Arguments", ["Paths"]),
     pure("Seal", ["PropertyLists"]),
+    pure("BackupFormat", ["PropertyLists"]),
 
     edge("LinuxKit", ["CLinux"]),
     edge("FuseKit", ["CFuse3", "CLinux", "LinuxKit"]),
@@ -90,8 +91,8 @@ let package = Package(
     edge(
       "MobileBackup",
       [
-        "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Crypto", "Purging", "Store",
-        "CSQLite",
+        "Paths", "Policy", "Containers", "PropertyLists", "BackupFormat", "LinuxKit", "Crypto",
+        "Purging", "Store", "CSQLite",
       ]),
     edge(
       "Launch",
@@ -103,8 +104,8 @@ let package = Package(
       "sandboxfs",
       [
         "Paths", "Policy", "Containers", "PropertyLists", "Preferences", "Arguments", "Seal",
-        "LinuxKit", "Crypto", "Purging", "Store", "MobileBackup", "Mounting", "Launch",
-        "AppContainer", "Accounting",
+        "BackupFormat", "LinuxKit", "Crypto", "Purging", "Store", "MobileBackup", "Mounting",
+        "Launch", "AppContainer", "Accounting",
       ]),
     program(
       "sandboxfs-view",
@@ -136,8 +137,8 @@ let package = Package(
     tests(
       "MobileBackupTests",
       [
-        "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Store", "MobileBackup",
-        "TestSupport", "sandboxfs",
+        "Paths", "Policy", "Containers", "PropertyLists", "BackupFormat", "LinuxKit", "Store",
+        "MobileBackup", "TestSupport", "sandboxfs",
       ]),
     tests("PurgingTests", ["Policy", "LinuxKit", "Purging", "TestSupport"]),
     tests("ViewTests", ["Paths", "Policy", "Containers", "LinuxKit", "FuseKit", "View"]),
@@ -158,6 +159,7 @@ let package = Package(
       name: "FuzzTargets",
       dependencies: [
         "Paths", "Policy", "Containers", "PropertyLists", "Preferences", "Arguments", "Seal",
+        "BackupFormat",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: strict),
     tests("FuzzTests", ["FuzzTargets"]),

@@ -1,4 +1,5 @@
 // The three property lists beside the manifest, with the keys that readers of such backups ask for.
+internal import BackupFormat
 internal import PropertyLists
 
 /// What the property lists of a backup say about where it comes from.
@@ -124,4 +125,18 @@ enum BackupPlists {
     for (key, value) in entries { dictionary[key] = value }
     return .dictionary(dictionary)
   }
+}
+
+/// A random identifier in the form of a UUID, version 4 (RFC 9562).
+func randomIdentifier() -> String {
+  var bytes = (0..<16).map { _ in UInt8.random(in: 0...255) }
+  bytes[6] = bytes[6] & 0x0f | 0x40
+  bytes[8] = bytes[8] & 0x3f | 0x80
+  let digits = String(decoding: hexadecimal(bytes), as: UTF8.self).uppercased()
+  var text = ""
+  for (index, digit) in digits.enumerated() {
+    if [8, 12, 16, 20].contains(index) { text += "-" }
+    text.append(digit)
+  }
+  return text
 }

@@ -1,4 +1,5 @@
 // Looking into a backup: what it holds, whether it is whole, how it differs from what is there now.
+public import BackupFormat
 internal import Containers
 internal import LinuxKit
 internal import Paths

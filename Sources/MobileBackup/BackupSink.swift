@@ -1,4 +1,5 @@
 // What is done with each entry that a backup takes in.
+internal import BackupFormat
 internal import LinuxKit
 internal import Paths
 

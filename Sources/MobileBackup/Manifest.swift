@@ -3,6 +3,7 @@
 // The table `Files` is that of iTunes and Finder. Beside it `SandboxfsFiles` says what their format
 // has no place for: times in nanoseconds, by which a later backup knows what has not changed, and
 // names that are no UTF-8. Other readers pass over it, and a backup of a device has none.
+internal import BackupFormat
 internal import Paths
 
 /// The manifest of one backup.
@@ -133,12 +134,6 @@ final class Manifest {
 
   // MARK: Reading
 
-  /// A row: the entry, or why it can't be used.
-  enum Row {
-    case entry(BackupEntry, id: [UInt8])
-    case unusable(path: [UInt8], reason: String)
-  }
-
   private static let columns = """
     SELECT f.fileID, f.domain, f.relativePath, f.flags, f.file, s.path, s.modified, s.changed,
       s.born FROM Files f LEFT JOIN SandboxfsFiles s ON s.fileID = f.fileID
@@ -160,7 +155,7 @@ final class Manifest {
 
   /// Shows each row of a domain to `body`, a directory before what is in it.
   func forEach(
-    of domain: String, _ body: (Row) throws(BackupError) -> Void
+    of domain: String, _ body: (ManifestRow) throws(BackupError) -> Void
   ) throws(BackupError) {
     // A statement of its own: `body` may ask for others.
     let rows = try database.prepare(selection + " WHERE f.domain = ? ORDER BY f.relativePath")
@@ -179,28 +174,20 @@ final class Manifest {
     return names
   }
 
-  private func row(_ statement: Statement) throws(BackupError) -> Row {
-    let spelled = statement.bytes(2) ?? []
-    let domain = String(decoding: statement.bytes(1) ?? [], as: UTF8.self)
-    let id = statement.bytes(0) ?? []
-    guard try id == BackupEntry.fileID(domain: domain, relativePath: spelled) else {
-      return .unusable(path: spelled, reason: "its id is not that of its path")
-    }
-    guard let kind = statement.integer(3).flatMap(BackupEntry.Kind.init) else {
-      return .unusable(path: spelled, reason: "it is neither file nor directory nor link")
-    }
-    var entry = BackupEntry(domain: domain, path: statement.bytes(5) ?? spelled, kind: kind)
-    guard entry.relativePath == spelled else {
-      return .unusable(path: spelled, reason: "its two spellings differ")
-    }
-    if let problem = MobileFile.read(statement.bytes(4) ?? [], into: &entry) {
-      return .unusable(path: spelled, reason: problem)
-    }
-    entry.modifiedNanoseconds = statement.integer(6) ?? entry.modifiedNanoseconds
-    let changed = statement.integer(7) ?? 0
-    entry.isSettled = changed != 0
-    if entry.isSettled { entry.changedNanoseconds = changed }
-    entry.bornNanoseconds = statement.integer(8) ?? entry.bornNanoseconds
-    return .entry(entry, id: id)
+  private func row(_ statement: Statement) throws(BackupError) -> ManifestRow {
+    var columns = ManifestColumns()
+    columns.id = statement.bytes(0) ?? []
+    columns.domain = statement.bytes(1) ?? []
+    columns.relativePath = statement.bytes(2) ?? []
+    columns.flags = statement.integer(3)
+    columns.file = statement.bytes(4) ?? []
+    columns.path = statement.bytes(5)
+    columns.modified = statement.integer(6)
+    columns.changed = statement.integer(7)
+    columns.born = statement.integer(8)
+    let domain = String(decoding: columns.domain, as: UTF8.self)
+    return ManifestRow(
+      columns,
+      expectedID: try BackupEntry.fileID(domain: domain, relativePath: columns.relativePath))
   }
 }

@@ -1,4 +1,5 @@
 // What a backup would hold, and what it would leave out and why, without making it.
+public import BackupFormat
 internal import Containers
 public import LinuxKit
 internal import Paths

@@ -3,6 +3,7 @@
 // A backup is bytes that anyone may have written: each path, link, size and digest is checked, and
 // what fails a check is left out with a line. All is made in a tree of its own, of which no entry
 // is ever written into: what the container has already is there by a second name, and is replaced.
+internal import BackupFormat
 internal import Containers
 internal import LinuxKit
 internal import Paths
@@ -38,6 +39,12 @@ public struct RestoreReport: Equatable, Sendable {
     public let path: [UInt8]
     /// What is wrong with it.
     public let reason: String
+
+    /// One path and what is wrong with it.
+    public init(path: [UInt8], reason: String) {
+      self.path = path
+      self.reason = reason
+    }
   }
 }
 
@@ -63,13 +70,21 @@ public struct Restore {
   ///
   /// Throws if the backup has nothing of the app, or of a path that was asked for.
   public func fill(_ replacement: borrowing DataReplacement) throws(BackupError) -> RestoreReport {
+    if !options.replaces { try keepPresentData(replacement) }
+    return try put(into: replacement)
+  }
+
+  /// Puts what the backup holds into data that has nothing else.
+  ///
+  /// Throws as `fill` does.
+  public func put(into replacement: borrowing DataReplacement) throws(BackupError) -> RestoreReport
+  {
     let domain = BackupEntry.domain(of: options.sourceIdentifier)
     guard try backup.manifest.domains().contains(domain) else {
       throw BackupError(
         "\(backup.shown): it holds nothing of \(options.sourceIdentifier); see 'sandboxfs backup "
           + "list'")
     }
-    if !options.replaces { try keepPresentData(replacement) }
     let record = replacement.container.record
     let new = try saying("opening the new data") { () throws(Errno) in
       try replacement.new.reopened()
@@ -85,7 +100,7 @@ public struct Restore {
         report.remarks.append(RestoreReport.Remark(path: path, reason: reason))
       case .entry(let entry, let id):
         guard isWanted(entry.path, &missing) else { return }
-        if let reason = refusal(entry, record.bundleName) {
+        if let reason = entry.refusal(bundleName: record.bundleName) {
           report.remarks.append(RestoreReport.Remark(path: entry.path, reason: reason))
           return
         }
@@ -136,24 +151,6 @@ public struct Restore {
       return true
     }
     return false
-  }
-
-  /// Why an entry is not brought back.
-  private func refusal(_ entry: BackupEntry, _ bundleName: [UInt8]) -> String? {
-    if entry.path.isEmpty { return entry.kind == .directory ? nil : "the root is a directory" }
-    let slash = UInt8(ascii: "/")
-    let names = entry.path.split(separator: slash, omittingEmptySubsequences: false)
-    for name in names {
-      if name.isEmpty || name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) {
-        return "its path is not below the container"
-      }
-      if name.contains(0) { return "its name holds a NUL" }
-      if name.count > 255 { return "its name is longer than 255 bytes" }
-    }
-    if let first = names.first, !bundleName.isEmpty, first.elementsEqual(bundleName) {
-      return "the bundle is installed, not restored"
-    }
-    return nil
   }
 
   private func restore(

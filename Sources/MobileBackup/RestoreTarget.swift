@@ -1,4 +1,5 @@
 // The tree that a restore makes: one entry after the other, none of them ever followed.
+internal import BackupFormat
 internal import Glibc
 internal import LinuxKit
 internal import Store

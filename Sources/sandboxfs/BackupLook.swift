@@ -1,6 +1,7 @@
 // `sandboxfs backup list|show|verify|diff`: looking into a backup.
 
 internal import Arguments
+internal import BackupFormat
 internal import Containers
 internal import LinuxKit
 internal import MobileBackup

@@ -1,6 +1,7 @@
 // `sandboxfs backup --dry-run`, `--explain` and `--exclude-list`: what would be backed up, and why
 // the rest would not.
 
+internal import BackupFormat
 internal import Containers
 internal import LinuxKit
 internal import MobileBackup

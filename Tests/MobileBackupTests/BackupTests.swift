@@ -1,4 +1,5 @@
 // A backup and its way back: what is saved comes back as it was, and what is not saved does not.
+import BackupFormat
 import Glibc
 import LinuxKit
 import MobileBackup

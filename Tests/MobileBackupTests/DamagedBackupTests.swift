@@ -1,6 +1,7 @@
 // A manifest with any bytes changed: whatever comes of it, a restore ends, and what it makes is
 // harmless.
 
+import BackupFormat
 import Glibc
 import LinuxKit
 import MobileBackup

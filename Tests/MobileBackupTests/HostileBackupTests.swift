@@ -1,6 +1,7 @@
 // A backup that somebody made to get out of the container, or to break who reads it.
 //
 // The rows are written by Python's plistlib and sqlite3, as any tool of strangers would.
+import BackupFormat
 import Containers
 import Glibc
 import LinuxKit

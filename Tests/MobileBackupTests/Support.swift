@@ -1,4 +1,5 @@
 // What the tests of backups share: an app with data of every kind, and a look at all of it.
+import BackupFormat
 import Containers
 import Glibc
 import LinuxKit

@@ -12,6 +12,7 @@ private let arrows: [String: Set<String>] = [
   "Preferences": ["PropertyLists"],
   "Arguments": ["Paths"],
   "Seal": ["PropertyLists"],
+  "BackupFormat": ["PropertyLists"],
   // Edge: each is the only door to what it names.
   "LinuxKit": ["CLinux"],
   "FuseKit": ["CFuse3", "LinuxKit"],
@@ -27,8 +28,8 @@ private let arrows: [String: Set<String>] = [
     "Accounting",
   ],
   "MobileBackup": [
-    "Paths", "Policy", "Containers", "PropertyLists", "LinuxKit", "Crypto", "Purging", "Store",
-    "CSQLite",
+    "Paths", "Policy", "Containers", "PropertyLists", "BackupFormat", "LinuxKit", "Crypto",
+    "Purging", "Store", "CSQLite",
   ],
   "Mounting": ["Paths", "Containers", "LinuxKit", "Store", "CMount"],
   "Launch": [
@@ -39,8 +40,8 @@ private let arrows: [String: Set<String>] = [
   // Programs.
   "sandboxfs": [
     "Paths", "Policy", "Containers", "PropertyLists", "Preferences", "Arguments", "Seal",
-    "LinuxKit", "Crypto", "Purging", "Store", "MobileBackup", "Mounting", "Launch", "AppContainer",
-    "Accounting",
+    "BackupFormat", "LinuxKit", "Crypto", "Purging", "Store", "MobileBackup", "Mounting", "Launch",
+    "AppContainer", "Accounting",
   ],
   "sandboxfs-view": [
     "Paths", "Policy", "Containers", "Seal", "LinuxKit", "FuseKit", "Crypto", "Accounting",
@@ -51,6 +52,7 @@ private let arrows: [String: Set<String>] = [
 
 private let pure: Set = [
   "Paths", "Policy", "Containers", "PropertyLists", "Preferences", "Arguments", "Seal",
+  "BackupFormat",
 ]
 
 @Suite struct ImportTests {

@@ -12,7 +12,7 @@ public struct FuzzTarget: Sendable {
   public static let all = [
     profile, glob, openStep, binaryPropertyList, viewConfiguration, flatObject, mountOptions,
     chunkTable,
-    xmlPropertyList, codeResources, sealRule, minisign, settingsPane, defaultsWords,
+    xmlPropertyList, codeResources, sealRule, minisign, settingsPane, defaultsWords, backupManifest,
   ]
 
   /// The one of that name.

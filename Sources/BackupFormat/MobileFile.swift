@@ -5,7 +5,7 @@
 internal import PropertyLists
 
 /// Turns entries into archives and back.
-enum MobileFile {
+public enum MobileFile {
   private static let archiver = "NSKeyedArchiver"
   private static let version: Int128 = 100_000
   private static let nanosecondsOfSecond: Int64 = 1_000_000_000
@@ -19,7 +19,7 @@ enum MobileFile {
   private static let mobile: Int128 = 501
 
   /// The archive of an entry.
-  static func archive(_ entry: BackupEntry) -> [UInt8] {
+  public static func archive(_ entry: BackupEntry) -> [UInt8] {
     var objects: [PropertyList] = [.string("$null"), .boolean(false)]
     func add(_ value: PropertyList) -> PropertyList {
       objects.append(value)
@@ -78,7 +78,7 @@ enum MobileFile {
   // MARK: Reading
 
   /// Fills in what an archive says about an entry; why it is no archive of one, if it is none.
-  static func read(_ bytes: [UInt8], into entry: inout BackupEntry) -> String? {
+  public static func read(_ bytes: [UInt8], into entry: inout BackupEntry) -> String? {
     let archive: PropertyList
     do throws(PropertyListError) {
       archive = try .binary(bytes)

@@ -1,7 +1,4 @@
 // One entry of a backup: a row of `Files`.
-internal import Crypto
-internal import LinuxKit
-internal import Paths
 
 /// A file, a directory or a symbolic link in a backup.
 public struct BackupEntry: Equatable, Sendable {
@@ -42,7 +39,7 @@ public struct BackupEntry: Equatable, Sendable {
 
   /// Whether times, size and number tell if the file is still what was saved: not if it was changed
   /// while or just before it was.
-  var isSettled = true
+  public var isSettled = true
 
   /// An extended attribute.
   public struct Attribute: Equatable, Sendable {
@@ -50,33 +47,23 @@ public struct BackupEntry: Equatable, Sendable {
     public var name: [UInt8]
     /// The value.
     public var value: [UInt8]
-  }
 
-  /// An entry as statx(2) describes it, without what is read from the file itself.
-  init(domain: String, path: [UInt8], kind: Kind, _ status: FileStatus) {
-    self.init(domain: domain, path: path, kind: kind)
-    adopt(status)
-  }
-
-  /// Takes over what statx(2) says.
-  mutating func adopt(_ status: FileStatus) {
-    permissions = status.permissions & 0o777
-    byteCount = kind == .file ? status.byteCount : 0
-    modifiedNanoseconds = status.modified.nanoseconds
-    changedNanoseconds = status.changed.nanoseconds
-    bornNanoseconds = status.bornNanoseconds
-    inode = status.identity.inode
+    /// An attribute with its value.
+    public init(name: [UInt8], value: [UInt8]) {
+      self.name = name
+      self.value = value
+    }
   }
 
   /// Whether nothing says that the file was changed between the two.
-  func isSameFile(as other: BackupEntry) -> Bool {
+  public func isSameFile(as other: BackupEntry) -> Bool {
     kind == other.kind && byteCount == other.byteCount && inode == other.inode && isSettled
       && other.isSettled && modifiedNanoseconds == other.modifiedNanoseconds
       && changedNanoseconds == other.changedNanoseconds
   }
 
   /// An entry with the fields that a manifest must have.
-  init(domain: String, path: [UInt8], kind: Kind) {
+  public init(domain: String, path: [UInt8], kind: Kind) {
     self.domain = domain
     self.path = path
     self.kind = kind
@@ -106,24 +93,36 @@ public struct BackupEntry: Equatable, Sendable {
       return isPlain ? [byte] : Array("%".utf8) + hexadecimal([byte])
     }
   }
-
-  /// The name of its row and of its blob: the SHA-1 of domain, `-` and path, as 40 digits.
-  public var fileID: [UInt8] {
-    get throws(BackupError) { try Self.fileID(domain: domain, relativePath: relativePath) }
-  }
-
-  /// The SHA-1 of domain, `-` and path, as 40 digits.
-  static func fileID(domain: String, relativePath: [UInt8]) throws(BackupError) -> [UInt8] {
-    do throws(CryptoError) {
-      return hexadecimal(try SHA1.digest(of: Array("\(domain)-".utf8) + relativePath))
-    } catch {
-      throw BackupError("OpenSSL has no SHA-1 here")
-    }
-  }
 }
 
 /// Two digits for each byte, in lower case.
-func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+public func hexadecimal(_ bytes: some Sequence<UInt8>) -> [UInt8] {
   let digits = Array("0123456789abcdef".utf8)
   return bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xf)]] }
+}
+
+extension BackupEntry {
+  /// Why its path is none that a restore makes; nil if it is one.
+  ///
+  /// A backup is bytes that anyone may have written.
+  public func refusal(bundleName: [UInt8]) -> String? {
+    if path.isEmpty { return kind == .directory ? nil : "the root is a directory" }
+    let slash = UInt8(ascii: "/")
+    let names = path.split(separator: slash, omittingEmptySubsequences: false)
+    for name in names {
+      if name.isEmpty || name.elementsEqual(".".utf8) || name.elementsEqual("..".utf8) {
+        return "its path is not below the container"
+      }
+      if name.contains(0) { return "its name holds a NUL" }
+      if name.count > 255 { return "its name is longer than 255 bytes" }
+    }
+    if names.count > Self.maximumDepth { return "it lies too deep" }
+    if let first = names.first, !bundleName.isEmpty, first.elementsEqual(bundleName) {
+      return "the bundle is installed, not restored"
+    }
+    return nil
+  }
+
+  /// How deep an entry may lie: each step costs whoever walks there.
+  private static let maximumDepth = 1024
 }
