@@ -7,6 +7,8 @@ public struct FileSystemSpace: Equatable, Sendable {
   public let byteCount: UInt64
   /// What is free for everybody, not only for root.
   public let freeByteCount: UInt64
+  /// How many files can still be made; `.max` where that is not counted.
+  public let freeEntryCount: UInt64
   /// Whether reading a file leaves no trace in it (`noatime`).
   public let forgetsAccess: Bool
 }
@@ -19,6 +21,7 @@ extension Descriptor {
     return FileSystemSpace(
       byteCount: UInt64(status.f_blocks).multipliedReportingOverflow(by: unit).partialValue,
       freeByteCount: UInt64(status.f_bavail).multipliedReportingOverflow(by: unit).partialValue,
+      freeEntryCount: status.f_files == 0 ? .max : UInt64(status.f_favail),
       forgetsAccess: status.f_flag & UInt(ST_NOATIME) != 0)
   }
 }

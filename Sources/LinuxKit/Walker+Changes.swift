@@ -203,7 +203,7 @@ extension Walker {
     try putFile(name, contents, mode, .exclusive, Self.temporaryName())
   }
 
-  private static func temporaryName() -> [UInt8] {
+  static func temporaryName() -> [UInt8] {
     Array(".\(UInt64.random(in: 0...UInt64.max)).new".utf8)
   }
 

@@ -18,6 +18,10 @@ public struct CopyOptions: OptionSet, Sendable {
   public static let links = CopyOptions(rawValue: 4)
   /// Directories may be there already.
   public static let merging = CopyOptions(rawValue: 8)
+  /// Files and links take the place of those that are there, each in one step.
+  ///
+  /// Directories that are there stay as they are. With `merging`, without `links`.
+  public static let replacing = CopyOptions(rawValue: 16)
 }
 
 /// Whose a copy becomes.
@@ -60,7 +64,9 @@ private struct TreeCopy: TreeVisitor, ~Copyable {
   let leaving: [[UInt8]]
   /// The copies above `target`, and what is to be set when one leaves them: setting times and modes
   /// first would be undone, or forbid the writing.
-  var above: [(target: FileIdentity, source: FileStatus)] = []
+  ///
+  /// Nothing is set of one that was there.
+  var above: [(target: FileIdentity, source: FileStatus?)] = []
 
   init(
     target: consuming Walker, options: CopyOptions, owner: FileOwner?, leaving: [[UInt8]]
@@ -87,7 +93,13 @@ private struct TreeCopy: TreeVisitor, ~Copyable {
   }
 
   mutating func didEnter(_ directory: borrowing Walker, name: [UInt8]) throws(Errno) {
-    above.append((try target.status().identity, try directory.status()))
+    let identity = try target.status().identity
+    if options.contains(.replacing), let present = try targetIfPresent(name) {
+      above.append((identity, nil))
+      target = present
+      return
+    }
+    above.append((identity, try directory.status()))
     let created =
       options.contains(.merging)
       ? try target.enterOrCreate(name, mode: 0o700)
@@ -101,18 +113,56 @@ private struct TreeCopy: TreeVisitor, ~Copyable {
   mutating func didLeave(_ name: [UInt8], to parent: borrowing Walker) throws(Errno) {
     guard let (identity, source) = above.popLast() else { return }
     let up = try target.ascend(to: identity)
-    try finish(target.descriptor, like: source)
+    if let source { try finish(target.descriptor, like: source) }
     target = up
+  }
+
+  private func targetIfPresent(_ name: [UInt8]) throws(Errno) -> Walker? {
+    do throws(Errno) {
+      return try target.enter(name)
+    } catch {
+      if error == .noEntry { return nil }
+      throw error
+    }
   }
 
   private func copyFile(_ name: [UInt8], in directory: borrowing Walker) throws(Errno) {
     if options.contains(.links) { return try directory.linkFile(name, to: target, as: name) }
     let source = try directory.openRegularFile(name)
     let status = try source.status()
-    let copy = try target.createFile(name, mode: 0o600)
-    try source.copyContents(to: copy, byteCount: status.byteCount)
-    if options.contains(.extendedAttributes) { try copyAttributes(from: source, to: copy) }
-    try finish(copy, like: status)
+    let made = try placeFor(name)
+    let copy = try target.createFile(made, mode: 0o600)
+    do throws(Errno) {
+      try source.copyContents(to: copy, byteCount: status.byteCount)
+      if options.contains(.extendedAttributes) { try copyAttributes(from: source, to: copy) }
+      try finish(copy, like: status)
+      if made != name { try target.rename(made, to: target, as: name, .replacing) }
+    } catch {
+      if made != name { try? target.removeFile(made) }
+      throw error
+    }
+  }
+
+  /// Under which name something is made: one that is free, and moved to `name` when it is whole,
+  /// where it may replace another.
+  ///
+  /// Where rules allow no such name, what has `name` is removed first.
+  private func placeFor(_ name: [UInt8]) throws(Errno) -> [UInt8] {
+    guard options.contains(.replacing) else { return name }
+    let temporary = Walker.temporaryName()
+    do throws(Errno) {
+      _ = try target.createFile(temporary, mode: 0o600)
+      try target.removeFile(temporary)
+      return temporary
+    } catch {
+      guard error == .accessDenied else { throw error }
+    }
+    do throws(Errno) {
+      try target.removeFile(name)
+    } catch {
+      if error != .noEntry { throw error }
+    }
+    return name
   }
 
   private func copyLink(_ name: [UInt8], in directory: borrowing Walker) throws(Errno) {
@@ -126,8 +176,10 @@ private struct TreeCopy: TreeVisitor, ~Copyable {
       }
     }
     let status = try directory.status(of: name)
-    try target.createLink(name, to: try directory.readLink(name))
-    try finish(name, like: status)
+    let made = try placeFor(name)
+    try target.createLink(made, to: try directory.readLink(name))
+    try finish(made, like: status)
+    if made != name { try target.rename(made, to: target, as: name, .replacing) }
   }
 
   /// The same for what is not opened.

@@ -37,7 +37,7 @@ extension Store {
     }.get()
   }
 
-  private func prepare(
+  func prepare(
     _ container: Container, in staging: borrowing Walker
   ) throws(StoreError) -> DataReplacement {
     let staged = try saying("preparing the data of \(container.identifier)") { () throws(Errno) in
