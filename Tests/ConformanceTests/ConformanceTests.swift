@@ -16,6 +16,10 @@ enum Ground: String, CaseIterable, CustomTestStringConvertible {
   case userUnkept = "a user's view that keeps nothing"
   /// Uses the numbers of inodes again at once.
   case xfs = "xfs"
+  /// Copies what is written, and shares what is copied.
+  case btrfs = "btrfs"
+  /// Where limits hold that nothing meets: every write comes to the daemon.
+  case limited = "the file system of /tmp, with limits"
   case overlay = "overlayfs"
   /// Stacked too deep for passthrough: root's daemon does the I/O.
   case stacked = "overlayfs on overlayfs"
@@ -31,7 +35,7 @@ enum Ground: String, CaseIterable, CustomTestStringConvertible {
   static let possible = [disk, memory, user].filter { $0 != .user || FuseDevice.obstacle == nil }
 
   /// Further kinds of store, as far as they can be mounted here.
-  static let stores = [xfs, overlay, stacked].filter { ground in
+  static let stores = [xfs, btrfs, overlay, stacked].filter { ground in
     (try? withTemporaryDirectory { try mountStore(ground, on: $0, then: { _ in }) }) != nil
   }
 }
@@ -65,7 +69,7 @@ struct Comparison {
     case .disk: try onDisk.get()
     case .memory: try inMemory.get()
     case .user: try ofUser.get()
-    case .userUnkept, .xfs, .overlay, .stacked:
+    case .userUnkept, .xfs, .btrfs, .limited, .overlay, .stacked:
       throw ProgramFailure(description: "the table is not tried on \(ground.rawValue)")
     }
   }
@@ -105,7 +109,7 @@ func makePlain(in directory: String, _ owner: uid_t) throws -> String {
 /// Runs `body` with a directory on such a ground.
 func withGround<Result>(_ ground: Ground, _ body: (String) throws -> Result) throws -> Result {
   try withTemporaryDirectory { directory in
-    if ground == .disk || ground.isOfUser { return try body(directory) }
+    if ground == .disk || ground == .limited || ground.isOfUser { return try body(directory) }
     return try mountStore(ground, on: directory, then: body)
   }
 }
@@ -139,11 +143,15 @@ extension Ground {
       layer top 2> /dev/null || { mount -t tmpfs -o size=1g,mode=755 tmpfs base && layer top; }
       """
     switch self {
-    case .disk, .user, .userUnkept: return ""
+    case .disk, .limited, .user, .userUnkept: return ""
     case .memory: return "mkdir base && mount -t tmpfs -o size=1g,mode=755 tmpfs base"
     case .xfs:
       return """
         truncate -s 512M image && mkfs.xfs -q image && mkdir base && mount -o loop image base
+        """
+    case .btrfs:
+      return """
+        truncate -s 512M image && mkfs.btrfs -q image && mkdir base && mount -o loop image base
         """
     case .overlay: return overlay + "\n" + base
     case .stacked:

@@ -50,6 +50,10 @@ private func fuzz(on ground: Ground, _ words: [String], seconds: Int) throws -> 
 private func mountedView(in directory: String, _ ground: Ground) throws -> TestView {
   var settings = TestView.Settings(owner: ground.owner)
   if ground == .userUnkept { settings.without = .writeback }
+  if ground == .limited {
+    settings.profile = "/ read write exec backup\n/Documents quota=1000G,1000000\n"
+    settings.limits = ContainerLimits(byteCount: 1 << 42, entryCount: 1 << 30)
+  }
   guard ground.isOfUser else { return try TestView(in: directory, settings) }
   return try FuseDevice.withOpenToUsers { try TestView(in: directory, settings) }
 }
@@ -57,12 +61,13 @@ private func mountedView(in directory: String, _ ground: Ground) throws -> TestV
 extension Ground {
   fileprivate static var fuzzed: [Ground] {
     let users = possible.contains(.user) ? [userUnkept] : []
-    return possible + users + stores
+    return possible + users + [limited] + stores
   }
 
   fileprivate var fuzzOptions: [String] {
     switch self {
-    case .disk, .xfs, .overlay: []
+    case .disk, .xfs, .btrfs, .overlay: []
+    case .limited: ["--limited"]
     case .memory: ["--blocks"]
     case .user: ["--user", "--cached", "--kept"]
     case .userUnkept: ["--user", "--cached"]

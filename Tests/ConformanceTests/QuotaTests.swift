@@ -300,14 +300,26 @@ private struct Change: Sendable, CustomTestStringConvertible {
     }
   }
 
+  /// How long: `SANDBOXFS_LIMIT_MILLISECONDS`, for scripts/soak.
+  private static let milliseconds =
+    getenv("SANDBOXFS_LIMIT_MILLISECONDS").map { String(cString: $0) } ?? "1500"
+
   @Test("the books are what a count says after many processes did what they could")
-  func storm() throws {
+  func storm() throws { try storm(on: .memory) }
+
+  @Test(
+    "on btrfs, which copies what is written, the books are what a count says too",
+    .enabled(
+      if: Ground.stores.contains(.btrfs), "needs a kernel that has btrfs, and mkfs.btrfs"))
+  func stormOnCopies() throws { try storm(on: .btrfs) }
+
+  private func storm(on ground: Ground) throws {
     let program = try compile("storm")
-    try withGround(.memory) { directory in
+    try withGround(ground) { directory in
       let view = try TestView(in: directory)
       try view.limit(bytes: 1 << 40)
       let seed = UInt32.random(in: 0...UInt32.max)
-      let outcome = try run(program, [view.path + "/Documents", "8", "1500", "\(seed)"])
+      let outcome = try run(program, [view.path + "/Documents", "8", Self.milliseconds, "\(seed)"])
       #expect(outcome.status == 0, "seed \(seed): \(outcome.text)\(outcome.errorText)")
       _ = try view.used()
       #expect(try view.unmount() == 0)

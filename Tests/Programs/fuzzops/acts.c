@@ -111,21 +111,23 @@ bool is_out_of_reach(int file) {
 }
 
 // Where the daemon does the I/O, O_DIRECT needs no alignment, which is meant: so such descriptors
-// are given one, and nothing is copied from or to them.
+// are given one, and nothing is copied from or to them. Where there are limits, it writes.
+static bool is_aligned(void) { return settings.is_cached || settings.is_limited; }
+
 static bool is_direct(const struct side *side, long slot) {
   int flags = fcntl(side->files[slot], F_GETFL);
   return flags >= 0 && (flags & O_DIRECT);
 }
 
 static long direct(const struct side *side, long slot, long count) {
-  return settings.is_cached && is_direct(side, slot) ? count / 4096 * 4096 : count;
+  return is_aligned() && is_direct(side, slot) ? count / 4096 * 4096 : count;
 }
 
 void act_open(struct side *side, const long *a, struct answer *answer) {
   if (side->files[a[0]] >= 0) close(side->files[a[0]]);
   errno = 0;
   int flags = (int)a[2] | O_CLOEXEC | O_NONBLOCK;
-  if (settings.is_cached && flags & O_APPEND) flags &= ~O_DIRECT;
+  if (is_aligned() && flags & O_APPEND) flags &= ~O_DIRECT;
   // What may not be read is written at once where else the kernel keeps it, and the time stays.
   bool only_writes = (flags & O_ACCMODE) == O_WRONLY && !(flags & (O_PATH | O_DIRECTORY));
   if (settings.is_kept && only_writes && access(paths[a[1]], R_OK) != 0 && errno == EACCES) return;
@@ -141,7 +143,7 @@ void act_close(struct side *side, const long *a, struct answer *answer) {
 
 void act_read(struct side *side, const long *a, struct answer *answer) {
   long count = direct(side, a[0], a[1]);
-  if (settings.is_cached && is_direct(side, a[0])) count = 0;
+  if (is_aligned() && is_direct(side, a[0])) count = 0;
   if (count == 0) return;
   READ(read(side->files[a[0]], block, (size_t)count));
 }
@@ -162,7 +164,7 @@ void act_readv(struct side *side, const long *a, struct answer *answer) {
 
 void act_write(struct side *side, const long *a, struct answer *answer) {
   long count = direct(side, a[0], a[1]);
-  if (settings.is_cached && is_direct(side, a[0])) count = 0;
+  if (is_aligned() && is_direct(side, a[0])) count = 0;
   fill_block(a[2], count);
   VALUE(write(side->files[a[0]], block, (size_t)count));
 }
@@ -179,7 +181,7 @@ void act_pwritev(struct side *side, const long *a, struct answer *answer) {
   long half = count / 2 / 4096 * 4096;
   struct iovec parts[] = {{block, (size_t)half}, {block + half, (size_t)(count - half)}};
   int flags = (int)a[4] & (settings.is_user ? ~0 : ~RWF_NOAPPEND);
-  if (settings.is_cached && is_direct(side, a[0])) flags &= ~RWF_APPEND;
+  if (is_aligned() && is_direct(side, a[0])) flags &= ~RWF_APPEND;
   VALUE(pwritev2(side->files[a[0]], parts, 2, direct(side, a[0], a[1]), flags));
 }
 
@@ -228,6 +230,12 @@ void act_resize(struct side *side, const long *a, struct answer *answer) {
 }
 
 void act_allocate(struct side *side, const long *a, struct answer *answer) {
+  struct stat status;
+  // What lies beyond the end of a file is paid for by nobody.
+  bool keeps_size = a[1] & FALLOC_FL_KEEP_SIZE && !(a[1] & FALLOC_FL_PUNCH_HOLE);
+  if (settings.is_limited && keeps_size && fstat(side->files[a[0]], &status) == 0 &&
+      a[2] + a[3] > status.st_size)
+    return;
   DONE(fallocate(side->files[a[0]], (int)a[1], a[2], a[3]));
 }
 

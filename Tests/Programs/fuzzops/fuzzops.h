@@ -91,6 +91,7 @@ struct settings {
   bool is_user;    // everything as whoever runs this: the view is an ordinary user's
   bool is_cached;  // the daemon does the I/O, through the kernel's cache
   bool is_kept;    // besides, the kernel keeps what is written until it has time to write it
+  bool is_limited; // the view has limits, which are not met
   bool has_blocks; // both sides allocate at the same moments
   bool is_strict;  // no difference is meant: both are plain
   bool is_timed;   // the clock moves between two operations, so that times that move are seen

@@ -234,6 +234,7 @@ static const char usage[] =
     "  --user        everything as whoever runs this\n"
     "  --cached      the view is not in passthrough\n"
     "  --kept        nor does the view's daemon get what is written at once\n"
+    "  --limited     the view has limits, which are not met\n"
     "  --blocks      compare allocated blocks too\n"
     "  --strict      no difference is meant: both directories are plain\n";
 
@@ -259,6 +260,7 @@ static int parse_options(char **words, struct request *request) {
     if (strcmp(word, "--user") == 0) settings.is_user = true;
     else if (strcmp(word, "--cached") == 0) settings.is_cached = true;
     else if (strcmp(word, "--kept") == 0) settings.is_kept = true;
+    else if (strcmp(word, "--limited") == 0) settings.is_limited = true;
     else if (strcmp(word, "--blocks") == 0) settings.has_blocks = true;
     else if (strcmp(word, "--strict") == 0) settings.is_strict = true;
     else fprintf(stderr, "%s", usage), exit(2);
