@@ -12,7 +12,7 @@ public struct CopyOptions: OptionSet, Sendable {
 
   /// The owners; needs privileges.
   public static let ownership = CopyOptions(rawValue: 1)
-  /// The `user.` attributes and access control lists.
+  /// The `user.` attributes and, where the owner stays, access control lists.
   public static let extendedAttributes = CopyOptions(rawValue: 2)
   /// Files get one more name instead of being copied: both trees are on one file system then.
   public static let links = CopyOptions(rawValue: 4)
@@ -218,8 +218,11 @@ private struct TreeCopy: TreeVisitor, ~Copyable {
     } catch .notSupported {
       return
     }
+    // Another owner's lists are about other users.
     for name in names
-    where name.starts(with: "user.".utf8) || name.starts(with: "system.posix_acl_".utf8) {
+    where name.starts(with: "user.".utf8)
+      || owner == nil && name.starts(with: "system.posix_acl_".utf8)
+    {
       try copy.setExtendedAttribute(name, to: try source.extendedAttribute(name))
     }
   }

@@ -39,13 +39,21 @@ extension BackupWriter {
   static func interrupted(
     _ name: [UInt8], in destination: borrowing Walker, _ shown: String
   ) throws(BackupError) -> Walker? {
-    guard let found = try? destination.enter(name + Array(stagingSuffix.utf8)) else { return nil }
+    guard let found = try? destination.enter(name + Array(stagingSuffix.utf8)), isOurs(found)
+    else { return nil }
     let path = "/proc/self/fd/\(found.descriptor.rawValue)/\(Manifest.name)"
     // After a crash of the system a file may be there without its content.
     guard let manifest = try? Manifest(path: path, .writing, shown: shown),
       let run = try? manifest.noted(systemRun), try run == systemRunNow()
     else { return nil }
     return found
+  }
+
+  /// Whether nobody else can have put anything into a directory: what SQLite opens in it, it opens
+  /// by name.
+  static func isOurs(_ directory: borrowing Walker) -> Bool {
+    guard let owner = try? directory.status().ownerUID else { return false }
+    return owner == effectiveUID() || owner == 0
   }
 
   static func makeStaging(

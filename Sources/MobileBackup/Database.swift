@@ -4,6 +4,7 @@
 // an end to the work that it may cause.
 internal import CSQLite
 internal import LinuxKit
+internal import Paths
 
 /// SQLite's functions; the first use loads it.
 private let sqlite: csqlite_functions = loadedFunctions(by: csqlite_load)
@@ -78,7 +79,9 @@ final class Database {
 
   fileprivate func check(_ status: CInt) throws(BackupError) {
     guard status == SQLITE_OK || status == SQLITE_ROW || status == SQLITE_DONE else {
-      throw BackupError("\(shown): \(words(sqlite.sqlite3_errmsg(connection)))")
+      // It may quote what a stranger has written into the schema.
+      let reason = Array(words(sqlite.sqlite3_errmsg(connection)).utf8).printable
+      throw BackupError("\(shown): \(reason)")
     }
   }
 }

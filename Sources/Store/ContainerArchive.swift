@@ -37,6 +37,8 @@ final class ContainerArchive {
   private var entryCount = 0
   private var byteCount: Int64 = 0
   private var remarks: [String] = []
+  /// How many more there are than are kept.
+  private var moreRemarks = 0
   /// What directories of the data get when all is in them.
   private var directories: [Directory] = []
 
@@ -47,6 +49,9 @@ final class ContainerArchive {
   }
 
   private static let smallFileByteCount = 1 << 20
+  private static let maximumRemarkCount = 1000
+  /// What an entry costs at least: a place in its directory, and mostly an inode.
+  private static let entryByteCount: Int64 = 4096
 
   /// Unpacks what an open file or pipe holds into the directory of a container that is being made.
   static func unpack(
@@ -60,7 +65,16 @@ final class ContainerArchive {
     guard let record = archive.record else { throw archive.foreign("it has no record") }
     return ArchivedContainer(
       record: record, rules: archive.rules, entryCount: archive.entryCount,
-      byteCount: archive.byteCount, remarks: archive.remarks + archive.writer.warnings)
+      byteCount: archive.byteCount, remarks: archive.allRemarks + archive.writer.warnings)
+  }
+
+  /// Keeps a remark, unless a stranger has made too many necessary.
+  private func remark(_ line: String) {
+    if remarks.count < Self.maximumRemarkCount { remarks.append(line) } else { moreRemarks += 1 }
+  }
+
+  private var allRemarks: [String] {
+    moreRemarks == 0 ? remarks : remarks + ["\(moreRemarks) more were left out or changed"]
   }
 
   private init(
@@ -92,8 +106,14 @@ final class ContainerArchive {
 
   private func broken() -> StoreError {
     let reason = libarchive.archive_error_string(archive).map { String(cString: $0) }
-    let line = reason?.split(whereSeparator: \.isNewline).joined(separator: " ")
-    return foreign(line ?? "it can't be read")
+    return foreign(reason.map { Array($0.utf8).printable } ?? "it can't be read")
+  }
+
+  private func pay(_ count: Int64, for path: [UInt8]) throws(StoreError) {
+    bytesLeft -= count
+    guard bytesLeft >= 0 else {
+      throw StoreError(.failed, "\(path.printable): not enough space in the store: free some")
+    }
   }
 
   // MARK: Entries
@@ -111,6 +131,8 @@ final class ContainerArchive {
     else { throw broken() }
     let names = try names(of: path)
     entryCount += 1
+    // Names that are repeated cost next to nothing in the file.
+    try pay(Self.entryByteCount + Int64(path.count), for: path)
     switch names.first.map({ String(decoding: $0, as: UTF8.self) }) {
     case ContainerLayout.record where names.count == 1:
       record = try readRecord(header)
@@ -251,7 +273,7 @@ final class ContainerArchive {
     case .symbolicLink:
       let below = Array(names.dropFirst().joined(separator: [UInt8(ascii: "/")]))
       guard let target = LinkTarget.restored(try target(of: header), at: below) else {
-        remarks.append(
+        remark(
           "\(path.printable) is left out: it is a link that leads out of the container")
         return
       }
@@ -328,7 +350,7 @@ final class ContainerArchive {
   private func permissions(of header: OpaquePointer, _ path: [UInt8]) -> UInt32 {
     let permissions = UInt32(libarchive.archive_entry_perm(header))
     if permissions & 0o6000 != 0 {
-      remarks.append("\(path.printable): its set-id bits are not taken over")
+      remark("\(path.printable): its set-id bits are not taken over")
     }
     return permissions & 0o1777
   }
@@ -360,14 +382,15 @@ final class ContainerArchive {
       guard let name, count == 0 || value != nil else { continue }
       let bytes = [UInt8](cString: name)
       guard bytes.starts(with: "user.".utf8) else {
-        remarks.append("\(path.printable): its attribute \(bytes.printable) is not taken over")
+        remark("\(path.printable): its attribute \(bytes.printable) is not taken over")
         continue
       }
       let content = Array(UnsafeRawBufferPointer(start: value, count: count))
+      try pay(Int64(count), for: path)
       do throws(Errno) {
         try file.setExtendedAttribute(bytes, to: content)
       } catch {
-        remarks.append(
+        remark(
           "\(path.printable): its attribute \(bytes.printable) could not be kept: \(error.message)")
       }
     }
@@ -387,10 +410,7 @@ final class ContainerArchive {
       guard status == ARCHIVE_OK || status == ARCHIVE_WARN, offset >= 0,
         offset <= size, Int64(count) <= size - offset
       else { throw broken() }
-      bytesLeft -= Int64(count)
-      guard bytesLeft >= 0 else {
-        throw StoreError(.failed, "\(path.printable): not enough space in the store: free some")
-      }
+      try pay(Int64(count), for: path)
       let bytes = UnsafeRawBufferPointer(start: block, count: count)
       try BundleWriter.writing(path) { () throws(Errno) in try file.writeChunk(bytes, at: offset) }
     }

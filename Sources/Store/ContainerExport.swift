@@ -299,9 +299,9 @@ public final class ContainerExport {
   }
 
   private func failure() -> StoreError {
-    let reason =
-      libarchive.archive_error_string(archive).map { String(cString: $0) } ?? "it can't be written"
-    return StoreError(.failed, "the archive: \(reason)")
+    let words = libarchive.archive_error_string(archive)
+    let reason = words.map { Array(String(cString: $0).utf8).printable }
+    return StoreError(.failed, "the archive: \(reason ?? "it can't be written")")
   }
 }
 

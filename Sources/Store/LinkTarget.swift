@@ -7,12 +7,15 @@ public enum LinkTarget {
     Array("\($0)/mobile/Containers/Data/Application/".utf8)
   }
 
+  /// No file system keeps a longer one.
+  private static let longest = 4095
+
   /// The target that a link at a path gets; nil if it would lead out of the container.
   ///
   /// An absolute path into the container as a device had it becomes a relative one.
   public static func restored(_ target: [UInt8], at path: [UInt8]) -> [UInt8]? {
     let slash = UInt8(ascii: "/")
-    guard !target.isEmpty, !target.contains(0) else { return nil }
+    guard !target.isEmpty, !target.contains(0), target.count <= longest else { return nil }
     let depth = path.split(separator: slash).count - 1
     if target.first == slash {
       guard let prefix = containers.first(where: { target.starts(with: $0) }) else { return nil }

@@ -151,12 +151,10 @@ private func make(
   let report = try writer.commit()
   bar.finish()
   try tell(report, subjects, arguments, place: destination + Array("/\(source.device)".utf8))
-  for path in report.leftOut {
-    complain("sandboxfs backup make: \(path.printable): it is neither file, directory nor link")
-  }
-  for path in report.unstable {
-    complain("sandboxfs backup make: \(path.printable) changed while it was copied, each time")
-  }
+  complain(
+    report.leftOut.map { "\($0.printable): it is neither file, directory nor link" }, "backup make")
+  complain(
+    report.unstable.map { "\($0.printable) changed while it was copied, each time" }, "backup make")
   return report.unstable.isEmpty ? 0 : 1
 }
 

@@ -52,7 +52,7 @@ let exportSubcommand = Subcommand(
     report = try replace(path) { file in try export.write(to: file) }
   }
   bar.finish()
-  for remark in report.remarks { complain("sandboxfs export: \(remark)") }
+  complain(report.remarks, "export")
   return report.remarks.isEmpty ? 0 : 1
 }
 

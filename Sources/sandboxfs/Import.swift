@@ -96,7 +96,7 @@ private func importFile(_ path: [UInt8], _ arguments: ParsedArguments) throws ->
         ("remarks", .array(report.remarks.map { .string($0) })),
       ]).document)
   } else {
-    for remark in report.remarks { complain("sandboxfs import: \(remark)") }
+    complain(report.remarks, "import")
     try Output.write(
       "imported \(report.identifier): \(counted(report.entryCount, "entry", "entries")), "
         + "\(size(report.byteCount))\n")

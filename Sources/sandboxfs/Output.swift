@@ -26,3 +26,12 @@ enum Output {
 func complain(_ line: String) {
   try? StandardStream.error.write(Array((line + "\n").utf8))
 }
+
+/// Writes lines to standard error, each behind the command's name, and how many more there are.
+///
+/// For what an app or a stranger may have made any number of.
+func complain(_ lines: [String], _ command: String) {
+  let limit = 100
+  for line in lines.prefix(limit) { complain("sandboxfs \(command): \(line)") }
+  if lines.count > limit { complain("sandboxfs \(command): and \(lines.count - limit) more") }
+}

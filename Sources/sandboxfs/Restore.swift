@@ -161,9 +161,7 @@ private func tell(
       ]).document)
     return
   }
-  for remark in report.remarks {
-    complain("sandboxfs restore: \(remark.path.printable): \(remark.reason)")
-  }
+  complain(report.remarks.map { "\($0.path.printable): \($0.reason)" }, "restore")
   try Output.write(
     "restored \(report.entryCount) entries of \(identifier) (\(size(report.byteCount)))\n")
 }

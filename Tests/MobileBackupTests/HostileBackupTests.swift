@@ -61,6 +61,9 @@ private let prelude = """
       row(b"Documents/out", 4, target="/etc/passwd")
       row(b"Documents/up", 4, target="../../../etc")
       row(b"Documents/sly", 4, target="a/../../../etc")
+      row(b"Documents/chain", 4, target="a/a/../..")
+      row(b"Documents/far", 4, target="x" * 5000)
+      row(b"d/" * 1100 + b"x")
       row(b"Documents/through", 4, target="deep")
       row(b"Documents/through/file")
       row(b"Documents/lies", size=99)
@@ -81,7 +84,8 @@ private let prelude = """
       let expected: Set = [
         "../escape", "/etc/escape", "Documents/../../escape", "Documents//x", "Documents/./x",
         "Documents/x/", "Notes.app/Notes", String(repeating: "n", count: 300), "Documents/out",
-        "Documents/up", "Documents/sly", "Documents/through/file", "Documents/lies",
+        "Documents/up", "Documents/sly", "Documents/chain", "Documents/far",
+        String(repeating: "d/", count: 1100) + "x", "Documents/through/file", "Documents/lies",
         "Documents/negative", "Documents/huge", "Documents/device", "Documents/kind",
         "Documents/wrong", "Documents/flags", "Documents/archive", "Documents/digest",
         "Documents/missing",
@@ -142,6 +146,11 @@ private let prelude = """
       ("an empty manifest", "open(backup + '/Manifest.db', 'wb')"),
       ("no table", "db.execute('DROP TABLE Files')"),
       (
+        "a schema that would color a terminal",
+        "db.execute('PRAGMA writable_schema = 1')\n"
+          + "db.execute('UPDATE sqlite_master SET sql = ?', ('CREATE TABLE x(\\x1b[31m\\n',))"
+      ),
+      (
         "a view in its place",
         "db.execute('DROP TABLE Files'); db.execute('CREATE VIEW Files AS SELECT 1 AS fileID')"
       ),
@@ -157,7 +166,8 @@ private let prelude = """
     ])
   func refuses(_ label: String, _ rows: String) throws {
     try withRows(rows) { (scene, _) throws in
-      #expect(throws: BackupError.self, "\(label)") { try scene.restore() }
+      let error = #expect(throws: BackupError.self, "\(label)") { try scene.restore() }
+      #expect(error?.description.utf8.contains { $0 < 0x20 } == false, "\(label)")
       #expect(try contents("Documents/good", scene) == "good")
     }
   }

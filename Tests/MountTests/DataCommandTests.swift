@@ -239,4 +239,30 @@ import Testing
 
         """, "\(said)")
   }
+
+  @Test("who can write where a backup is made leads it to no other file")
+  func planted() throws {
+    let said = try shell(
+      """
+      sandboxfs backup $APP first > /dev/null; device=$(ls first | head -n 1)
+      mkdir -p second/$device.new; ln -s "$PLACE/victim" second/$device.new/Manifest.db
+      chown -hR 1000:1000 second/$device.new
+      sandboxfs backup $APP second > /dev/null; ls victim; sandboxfs backup verify second
+      """)
+    #expect(
+      said.hasPrefix("ls: cannot access 'victim': No such file or directory\n"), "\(said)")
+    #expect(!said.contains("symbolic"), "\(said)")
+  }
+
+  @Test("lists of what the host's users may do stay behind at an import")
+  func accessLists() throws {
+    let said = try shell(
+      """
+      mkdir -p from/d; echo x > from/f
+      setfacl -m u:1234:rwx from/f from/d 2> /dev/null || echo unsupported
+      sandboxfs import --app $APP --from from=Documents > /dev/null
+      getfacl -Rcp $C/data/Documents | grep -c 1234
+      """)
+    #expect(said == "0\n" || said.hasPrefix("unsupported"), "\(said)")
+  }
 }

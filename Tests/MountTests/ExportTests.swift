@@ -176,6 +176,38 @@ import Testing
     }
   }
 
+  @Test("a file of nothing but names does not take the last of the space, nor the screen")
+  func many() throws {
+    let said = try shell(
+      """
+      sandboxfs uninstall --yes --keep-data $APP > /dev/null; sandboxfs export $APP base.tar.zst
+      sandboxfs uninstall --yes $APP > /dev/null
+      zstd -dqc base.tar.zst | tar xf - container.plist
+      cat > make.py <<'END'
+      import sys, tarfile
+      out = tarfile.open(sys.argv[1], "w", format=tarfile.PAX_FORMAT)
+      out.add("container.plist")
+      for number in range(int(sys.argv[2])):
+          info = tarfile.TarInfo("data/Documents/%d" % number); info.mode = 0o4755
+          out.addfile(info)
+      out.close()
+      END
+      python3 make.py some.tar 1200; sandboxfs import some.tar > out 2> lines; wc -l < lines
+      tail -n 1 lines; cut -d : -f 1 out
+      mkdir small; mount -t tmpfs -o size=8m,nr_inodes=0 none small
+      python3 make.py many.tar 5000; sandboxfs --store small/store import many.tar 2>&1 |
+        sed 's/[0-9][0-9]*/N/'
+      """)
+    #expect(
+      said == """
+        101
+        sandboxfs import: and 901 more
+        imported com.example.Notes
+        sandboxfs import: data/Documents/N: not enough space in the store: free some
+
+        """, "\(said)")
+  }
+
   @Test("the data of a flatpak and of other directories comes to where it belongs, or nothing does")
   func elsewhere() throws {
     let said = try shell(
