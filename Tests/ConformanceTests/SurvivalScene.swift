@@ -1,9 +1,11 @@
 // Views whose processes die, with an app in them that checks every answer.
 
 import Containers
+import Dispatch
 import Foundation
 import Glibc
 import LinuxKit
+import Synchronization
 import TestSupport
 
 /// Runs `body` with a view on a ground, as its user.
@@ -27,16 +29,19 @@ func startSurvivor(
   in place: String, on ground: Ground = .memory, milliseconds: Int, threads: Int = 2,
   output: String? = nil
 ) throws -> ChildProcess {
-  let user = String(ground.owner)
-  let actor = ["/usr/bin/setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
   let words =
-    (ground == .user ? actor : [])
+    (ground == .user ? ["/usr/bin/setpriv"] + asOwner(of: ground) : [])
     + [try compile("survivor"), place, String(milliseconds), String(threads)]
   var said: Descriptor?
   if let output { said = try Descriptor.open(output, O_WRONLY | O_CREAT, mode: 0o600) }
   return try ChildProcess.spawn(
     ChildProcess.Start(path: Array(words[0].utf8), arguments: words.map { Array($0.utf8) }),
     descriptors: [STDIN_FILENO, said?.rawValue ?? STDOUT_FILENO, STDERR_FILENO])
+}
+
+/// What makes setpriv(1) a view's user.
+func asOwner(of ground: Ground) -> [String] {
+  ["--reuid", "\(ground.owner)", "--regid", "\(ground.owner)", "--clear-groups"]
 }
 
 /// A file of Tests/Programs.
@@ -61,4 +66,73 @@ func eventually(_ isSo: () -> Bool) -> Bool {
     usleep(5000)
   }
   return false
+}
+
+/// What else happens while those who serve a view die.
+enum Meanwhile: String, Sendable {
+  case cachesAreDropped = "the kernel forgets what it can"
+  case appsAreKilled = "other apps are killed"
+}
+
+/// Brings it about, again and again, until it is told to end.
+final class Companion: Sendable {
+  private let isOver = Atomic(false)
+  private let ended = DispatchSemaphore(value: 0)
+  private let killed = Mutex<[Int32]>([])
+
+  /// The apps that are killed work in the view's tmp.
+  init(_ what: Meanwhile, of view: TestView, on ground: Ground) {
+    let (place, daemon) = (view.path + "/tmp", RunningProcess(pid: view.daemon.pid))
+    Thread.detachNewThread { [self] in
+      while !isOver.load(ordering: .relaxed) { act(what, in: place, of: daemon, ground) }
+      ended.signal()
+    }
+  }
+
+  /// Returns when nothing of it goes on: the directories that apps which were killed may have left.
+  func end() -> [String] {
+    isOver.store(true, ordering: .relaxed)
+    ended.wait()
+    return killed.withLock { apps in
+      apps.flatMap { app in
+        (0..<2).flatMap { thread in (0..<20).map { "\(app)-\(thread)-\($0)" } }
+      }
+    }
+  }
+
+  private func act(
+    _ what: Meanwhile, in place: String, of daemon: RunningProcess, _ ground: Ground
+  ) {
+    switch what {
+    case .cachesAreDropped:
+      // Names and inodes: each of the view's is forgotten by a message.
+      try? Descriptor.open("/proc/sys/vm/drop_caches", O_WRONLY).writeAll(Array("2\n".utf8))
+      usleep(100_000)
+    case .appsAreKilled:
+      guard let app = try? startSurvivor(in: place, on: ground, milliseconds: 60_000) else {
+        return
+      }
+      killed.withLock { $0.append(app.pid) }
+      // While nobody serves what it has asked for, or just before or behind that.
+      usleep(.random(in: 5_000...40_000))
+      let worker = daemon.children.first
+      for _ in 0..<100 where daemon.children.first == worker { usleep(500) }
+      usleep(.random(in: 0...2000))
+      try? app.kill()
+      _ = try? app.wait()
+    }
+  }
+}
+
+extension TestView.Settings {
+  /// All that apps do is paid for.
+  mutating func limit() {
+    profile = """
+      / read write exec backup
+      /Documents quota=1G
+      /tmp quota=1G,100000
+
+      """
+    limits = ContainerLimits(byteCount: 1 << 40)
+  }
 }

@@ -41,11 +41,22 @@ private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
     var descriptorLimit: Int?
     /// Whether the kernel is taken as one that can't send anything again.
     var isOld = false
+    /// Whether all that the app does is paid for.
+    var isLimited = false
+    var meanwhile: [Meanwhile] = []
 
     var testDescription: String {
       "\(ground.rawValue), signal \(signal) every \(everyMicroseconds) µs"
         + (descriptorLimit.map { ", with \($0) descriptors" } ?? "")
-        + (isOld ? ", as on an old kernel" : "")
+        + (isOld ? ", as on an old kernel" : "") + (isLimited ? ", with limits" : "")
+        + meanwhile.map { ", while \($0.rawValue)" }.joined()
+    }
+
+    fileprivate var settings: TestView.Settings {
+      var settings = TestView.Settings(
+        descriptorLimit: descriptorLimit, faults: isOld ? oldKernel : [:])
+      if isLimited { settings.limit() }
+      return settings
     }
   }
 
@@ -58,22 +69,30 @@ private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
       Death(everyMicroseconds: 10_000, isOld: true),
       Death(signal: SIGSEGV, everyMicroseconds: 20_000),
       Death(everyMicroseconds: 20_000, descriptorLimit: 128),
+      Death(everyMicroseconds: 20_000, isLimited: true),
+      Death(everyMicroseconds: 20_000, meanwhile: [.cachesAreDropped]),
+      Death(everyMicroseconds: 10_000, meanwhile: [.appsAreKilled]),
+      Death(
+        everyMicroseconds: 20_000, ground: .user, isLimited: true,
+        meanwhile: [.cachesAreDropped, .appsAreKilled]),
+      Death(everyMicroseconds: 20_000, isOld: true, isLimited: true, meanwhile: [.appsAreKilled]),
     ].filter { $0.ground != .user || Ground.possible.contains(.user) })
   func killed(_ death: Death) throws {
-    let settings = TestView.Settings(
-      descriptorLimit: death.descriptorLimit, faults: death.isOld ? oldKernel : [:])
-    try withSurvivingView(on: death.ground, settings) { view in
+    try withSurvivingView(on: death.ground, death.settings) { view in
       let app = try startSurvivor(
         in: view.path + "/Documents", on: death.ground, milliseconds: killCount * 60)
       let before = Resources(of: view)
+      let companions = death.meanwhile.map { Companion($0, of: view, on: death.ground) }
       let killed = kill(
         killCount, serving: view, signal: death.signal, every: death.everyMicroseconds)
       #expect(try app.wait() == 0)
       #expect(killed == killCount)
+      try expectSameNames(in: view, death.ground, left: companions.flatMap { $0.end() })
       // As many as nodes that the kernel still knows may have, whoever died over them.
       let after = Resources(of: view)
       #expect(after.descriptors <= before.descriptors + 64, "\(before), \(after)")
       #expect(after.ownKilobytes <= before.ownKilobytes + 64, "\(before), \(after)")
+      if death.isLimited { try expectNothingOwed(in: view) }
       try expectNothingLeft(in: view)
     }
   }
@@ -97,9 +116,19 @@ private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
     let ground: Ground
     let oneIn: Int
     var isOld = false
+    var isLimited = false
+    var meanwhile: [Meanwhile] = []
 
     var testDescription: String {
       "\(ground.rawValue), one in \(oneIn) passes" + (isOld ? ", as on an old kernel" : "")
+        + (isLimited ? ", with limits" : "")
+        + meanwhile.map { ", while \($0.rawValue)" }.joined()
+    }
+
+    fileprivate var settings: TestView.Settings {
+      var settings = TestView.Settings(faultOneIn: oneIn, faults: isOld ? oldKernel : [:])
+      if isLimited { settings.limit() }
+      return settings
     }
   }
 
@@ -108,16 +137,19 @@ private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
     arguments: [
       Faults(ground: .memory, oneIn: 500), Faults(ground: .disk, oneIn: 100),
       Faults(ground: .memory, oneIn: 500, isOld: true),
+      Faults(ground: .memory, oneIn: 500, isLimited: true, meanwhile: [.cachesAreDropped]),
+      Faults(ground: .memory, oneIn: 300, meanwhile: [.appsAreKilled]),
     ])
   func faults(_ faults: Faults) throws {
     try withGround(faults.ground) { directory in
-      let view = try TestView(
-        in: directory,
-        TestView.Settings(
-          faultOneIn: faults.oneIn, faults: faults.isOld ? oldKernel : [:]))
+      let view = try TestView(in: directory, faults.settings)
       let app = try startSurvivor(in: view.path + "/Documents", milliseconds: killCount * 100)
+      let companions = faults.meanwhile.map { Companion($0, of: view, on: faults.ground) }
       #expect(try app.wait() == 0)
+      let left = companions.flatMap { $0.end() }
       #expect(view.restarts() >= killCount)
+      try expectSameNames(in: view, faults.ground, left: left)
+      if faults.isLimited { try expectNothingOwed(in: view) }
       try expectNothingLeft(in: view)
     }
   }
@@ -164,6 +196,34 @@ private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
       }
     }
     return count
+  }
+
+  /// What a view shows of what apps have left that were killed is what is there, also where the
+  /// kernel has kept it.
+  private func expectSameNames(
+    in view: TestView, _ ground: Ground, left directories: [String]
+  ) throws {
+    let kept = view.container + "/data/tmp"
+    let script = """
+      cd "$0" && for place in "$@"; do
+        for name in . first second third link entry-0 entry-29; do
+          [ ! -e $place/$name ] && [ ! -L $place/$name ] || stat -c '%n %f %h' $place/$name
+        done
+      done
+      """
+    let looks = try [view.path + "/tmp", kept].map { place in
+      try run("setpriv", asOwner(of: ground) + ["sh", "-c", script, place] + directories).text
+    }
+    #expect(looks[0] == looks[1])
+    let all = ["sh", "-c", "rm -rf \"$0\"/*", view.path + "/tmp"]
+    #expect(try run("setpriv", asOwner(of: ground) + all).status == 0)
+    #expect(try contents(kept).isEmpty)
+  }
+
+  private func expectNothingOwed(in view: TestView) throws {
+    for book in ["test.profile:2", "test.profile:3"] {
+      #expect(try view.used(book) == Cost(), "\(book)")
+    }
   }
 
   private func expectNothingLeft(in view: TestView) throws {
