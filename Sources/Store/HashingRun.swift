@@ -21,7 +21,7 @@ final class HashingRun: Sendable {
   init(_ jobs: [BundleHashing.Job], in bundle: borrowing Walker) throws(Errno) {
     self.bundle = try bundle.reopened()
     self.jobs = jobs
-    let isLarge = jobs.map { $0.byteCount > HashedFile.blockByteCount }
+    let isLarge = jobs.map { $0.byteCount > HashedFile.copiedByteCount }
     order = jobs.indices.sorted { left, right in
       if isLarge[left] != isLarge[right] { return isLarge[left] }
       return isLarge[left]
@@ -40,7 +40,7 @@ final class HashingRun: Sendable {
   /// Does what there is to do, for as long as there is something.
   func takePart() {
     let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: HashedFile.blockByteCount, alignment: 4096)
+      byteCount: HashedFile.bufferByteCount, alignment: 4096)
     defer { buffer.deallocate() }
     var directory: OpenDirectory?
     while true {
@@ -105,8 +105,12 @@ private final class OpenDirectory {
 /// A file whose blocks threads take one by one: they read them and hash their chunks at the same
 /// time, and pass through the digests of the whole file one after the other.
 final class HashedFile: @unchecked Sendable {
-  /// A few chunks, which stay in a processor's own cache.
-  static let blockByteCount = 4 * Int(ChunkLayout.chunkSize)
+  /// As much as stays in a processor's own cache until all digests have it.
+  static let copiedByteCount = 16 * Int(ChunkLayout.chunkSize)
+  /// Fewer mappings, each of which interrupts the other processors when it ends.
+  static let mappedByteCount = 4 * copiedByteCount
+  /// The larger of them.
+  static let bufferByteCount = mappedByteCount
 
   /// The number of its job.
   let number: Int
@@ -116,6 +120,12 @@ final class HashedFile: @unchecked Sendable {
   private let descriptor: Descriptor
   private let wanted: BundleDigests
   private let layout: ChunkLayout
+  /// Whether blocks are hashed where the kernel keeps them, which saves a copy.
+  ///
+  /// Only where there is one digest: two could be of two things if somebody writes meanwhile. And
+  /// not of a small file, which is copied sooner than it is mapped.
+  private let isMapped: Bool
+  private let blockByteCount: Int
   private let chunks: UnsafeMutableRawBufferPointer
   private let begun = Atomic<Int>(0)
   private let finished = Atomic<Int>(0)
@@ -139,7 +149,9 @@ final class HashedFile: @unchecked Sendable {
     layout = ChunkLayout(fileSize: try descriptor.status().byteCount)
     self.descriptor = descriptor
     // Sizes may be the largest number that there is.
-    let size = Int64(Self.blockByteCount)
+    isMapped = layout.fileSize > Self.copiedByteCount && wanted.rawValue.nonzeroBitCount == 1
+    blockByteCount = isMapped ? Self.mappedByteCount : Self.copiedByteCount
+    let size = Int64(blockByteCount)
     let (blocks, rest) = layout.fileSize.quotientAndRemainder(dividingBy: size)
     blockCount = max(1, Int(blocks) + (rest == 0 ? 0 : 1))
     let hashes = wanted.contains(.chunks) ? layout.count * SHA256.byteCount : 0
@@ -160,29 +172,43 @@ final class HashedFile: @unchecked Sendable {
   ) -> (byteCount: Int, result: Result<FileDigests, Errno>?)? {
     let block = begun.add(1, ordering: .relaxed).oldValue
     guard block < blockCount else { return nil }
-    let start = Int64(block) * Int64(Self.blockByteCount)
-    let count = Int(min(layout.fileSize - start, Int64(Self.blockByteCount)))
-    let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+    let start = Int64(block) * Int64(blockByteCount)
+    let count = Int(min(layout.fileSize - start, Int64(blockByteCount)))
     do throws(Errno) {
-      try descriptor.readExactly(bytes, at: start)
-      if wanted.contains(.chunks) { hashChunks(UnsafeRawBufferPointer(bytes), of: block) }
+      try hash(block, from: start, UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
     } catch {
       failure.withLock { $0 = error }
-    }
-    // Also what could not be read: others wait for their turn.
-    if wanted.contains(.sha1) {
-      turn1.pass(block) { sha1.update(UnsafeRawBufferPointer(bytes)) }
-    }
-    if wanted.contains(.sha256) {
-      turn256.pass(block) { sha256.update(UnsafeRawBufferPointer(bytes)) }
     }
     let isLast = finished.add(1, ordering: .acquiringAndReleasing).newValue == blockCount
     return (count, isLast ? result() : nil)
   }
 
+  private func hash(
+    _ block: Int, from start: Int64, _ buffer: UnsafeMutableRawBufferPointer
+  ) throws(Errno) {
+    if isMapped {
+      let look = try descriptor.withWindow(at: start, byteCount: buffer.count) { digest($0, block) }
+      if look == .whole { return }
+      if look == .torn {
+        // Whatever is wrong with the file, reading it may tell.
+        try descriptor.readExactly(buffer, at: start)
+        throw .stale
+      }
+    }
+    // Also what could not be read: others wait for their turn.
+    defer { digest(UnsafeRawBufferPointer(buffer), block) }
+    try descriptor.readExactly(buffer, at: start)
+  }
+
+  private func digest(_ bytes: UnsafeRawBufferPointer, _ block: Int) {
+    if wanted.contains(.chunks) { hashChunks(bytes, of: block) }
+    if wanted.contains(.sha1) { turn1.pass(block) { sha1.update(bytes) } }
+    if wanted.contains(.sha256) { turn256.pass(block) { sha256.update(bytes) } }
+  }
+
   private func hashChunks(_ bytes: UnsafeRawBufferPointer, of block: Int) {
     let size = Int(ChunkLayout.chunkSize)
-    var place = block * (Self.blockByteCount / size) * SHA256.byteCount
+    var place = block * (blockByteCount / size) * SHA256.byteCount
     for start in stride(from: 0, to: bytes.count, by: size) {
       let chunk = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + size, bytes.count)])
       let target = UnsafeMutableRawBufferPointer(

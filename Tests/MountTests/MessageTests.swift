@@ -3,6 +3,7 @@
 import Glibc
 import LinuxKit
 import Mounting
+import TestSupport
 import Testing
 
 /// Where an operation works: an open directory of a view, a file that is open there for reading and
@@ -158,6 +159,25 @@ private let costsWithoutAttributes = [
     }
   }
 
+  @Test func whatWasReadOfASealedFileIsReadAgainWithoutAMessage() throws {
+    try withTamperScene(
+      changes: [],
+      prepare: { try $0.write([UInt8](repeating: 65, count: 500_000), to: "data") }
+    ) { scene in
+      try scene.mount()
+      let file = try Descriptor.open("\(scene.view)/Notes.app/data", O_RDONLY)
+      #expect(try file.readToEnd(atMost: 1 << 20).count == 500_000)
+      let again = try Descriptor.open("\(scene.view)/Notes.app/data", O_RDONLY)
+      let opened = try settledCount(scene.container)
+      #expect(try again.readToEnd(atMost: 1 << 20).count == 500_000)
+      let memory = mmap(nil, 500_000, PROT_READ, MAP_SHARED, again.rawValue, 0)
+      let mapped = try #require(memory == MAP_FAILED ? nil : memory)
+      defer { munmap(mapped, 500_000) }
+      #expect(UnsafeRawBufferPointer(start: mapped, count: 500_000).allSatisfy { $0 == 65 })
+      #expect(try settledCount(scene.container) == opened)
+    }
+  }
+
   private func check(_ costs: [Cost], _ change: (inout MountSettings) -> Void) throws {
     for (cost, least) in zip(costs, try spent(on: costs, change)) {
       #expect(least <= cost.most, "\(cost.what) costs \(least) messages")
@@ -205,14 +225,14 @@ private let costsWithoutAttributes = [
     for name in ["known", "absent"] { _ = bench.status(name) }
     for name in ["new", "moving", "doomed", "listed"] { _ = bench.status(bench.own(name)) }
     if cost.isRepeated { _ = cost.run(bench) }
-    let before = try settledCount(scene)
+    let before = try settledCount(scene.container)
     #expect(cost.run(bench), "\(cost.what): errno \(errno)")
-    return try settledCount(scene) - before
+    return try settledCount(scene.container) - before
   }
 
   /// The number of messages, when none comes any more: RELEASE and FORGET come behind.
-  private func settledCount(_ scene: MountingScene) throws -> Int {
-    let container = try scene.directory()
+  private func settledCount(_ path: String) throws -> Int {
+    let container = try Descriptor.open(path, O_RDONLY | O_DIRECTORY)
     var last = -1
     for _ in 0..<100 {
       let count = try #require(try DaemonStatus.ask(container)).requestCount

@@ -92,7 +92,7 @@ private func paths(_ names: String...) -> [[UInt8]] { names.map { Array($0.utf8)
           """
           cd '\(bundle.path)'; mkdir data
           seq 2000000 > all
-          for size in 0 1 65535 65536 65537 262143 262144 262145 1000000 2999999; do
+          for size in 0 1 65535 65536 65537 1048575 1048576 1048577 4194304 4194305; do
             head -c $size all > data/$size
           done
           rm all
@@ -104,18 +104,25 @@ private func paths(_ names: String...) -> [[UInt8]] { names.map { Array($0.utf8)
           """,
         ])
       try #require(made.status == 0, "\(made.errorText)")
-      let found = try inspected(bundle, digests: [.chunks, .sha1, .sha256]).files.filter {
-        $0.path.starts(with: "data/".utf8)
-      }
-      #expect(found.count == 10)
-      for file in found {
-        let name = String(decoding: file.path.dropFirst(5), as: UTF8.self)
-        let wanted = try ["sha1", "sha256", "chunks"].map { kind in
-          try Descriptor.open("\(directory)/\(name).\(kind)", O_RDONLY).readToEnd(atMost: 1 << 20)
+      let all: BundleDigests = [.sha1, .sha256, .chunks]
+      for asked in [.sha1, .sha256, .chunks, all] {
+        let found = try inspected(bundle, digests: asked).files.filter {
+          $0.path.starts(with: "data/".utf8)
         }
-        let digests = file.digests
-        #expect(digests.byteCount == Int64(name))
-        #expect([digests.sha1, digests.sha256, digests.chunks] == wanted, "\(name)")
+        #expect(found.count == 10)
+        for file in found {
+          let name = String(decoding: file.path.dropFirst(5), as: UTF8.self)
+          let digests = file.digests
+          #expect(digests.byteCount == Int64(name))
+          for (kind, kindName, digest) in [
+            (.sha1, "sha1", digests.sha1), (.sha256, "sha256", digests.sha256),
+            (BundleDigests.chunks, "chunks", digests.chunks),
+          ] {
+            let wanted = try Descriptor.open("\(directory)/\(name).\(kindName)", O_RDONLY)
+              .readToEnd(atMost: 1 << 20)
+            #expect(digest == (asked.contains(kind) ? wanted : []), "\(kindName) of \(name)")
+          }
+        }
       }
     }
   }
@@ -129,7 +136,7 @@ private func paths(_ names: String...) -> [[UInt8]] { names.map { Array($0.utf8)
         [
           "-ec",
           """
-          cd '\(directory)'; for n in {1..200}; do truncate -s 300000 Notes.app/$n; done
+          cd '\(directory)'; for n in {1..200}; do truncate -s 1100000 Notes.app/$n; done
           ulimit -n 40
           '\(BuiltPrograms.path("sandboxfs"))' seal Notes.app
           '\(BuiltPrograms.path("sandboxfs"))' verify Notes.app

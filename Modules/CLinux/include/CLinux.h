@@ -8,3 +8,4 @@
 #include "CLinux_mounts.h"
 #include "CLinux_namespaces.h"
 #include "CLinux_process.h"
+#include "CLinux_windows.h"
