@@ -8,7 +8,8 @@ enum Holders {
   static func ofMounts(_ mounts: [MountEntry]) -> [RunningProcess] {
     guard let device = mounts.first?.device else { return [] }
     let ids = Set(mounts.map(\.id))
-    return find(device) { ids.contains($0.mount) }
+    // The number of one that was unmounted meanwhile may be that of a stranger's.
+    return find(device) { ids.contains($0.mount) && $0.device == device }
   }
 
   /// Those that use a file system, through whatever mount.
