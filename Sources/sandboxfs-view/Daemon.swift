@@ -28,8 +28,9 @@ final class Daemon: Sendable {
     let (configuration, file) = try startup.readConfiguration()
     lock = try Daemon.lock(startup)
     let policy = try Daemon.policy(configuration)
-    // What a crash has kept from being removed at exit.
-    Daemon.emptyAtExit(startup.container, policy)
+    // What a crash or the end of the machine has kept from being removed at exit. Who goes on with
+    // a view has its apps alive.
+    if startup.handover == nil { Daemon.emptyAtExit(startup.container, policy) }
     let termination = try Daemon.blockSignals()
     let log = try Daemon.log(startup.container)
     caller = Caller(isPrivileged: configuration.transport == .kernel)

@@ -27,12 +27,16 @@ private let upgradeCount =
   func upgrades(ground: Ground) throws {
     try withSurvivingView(on: ground) { view in
       let before = view.openDescriptors()
+      // It goes when the last process of the app has ended, and not before.
+      let temporary = view.container + "/data/tmp/kept"
+      try "".write(toFile: temporary, atomically: false, encoding: .utf8)
       let app = try startSurvivor(
         in: view.path + "/Documents", on: ground, milliseconds: upgradeCount * 300)
       for count in 1...upgradeCount {
         let answer = flatObject(view.answer(to: "upgrade")) ?? [:]
         #expect(answer["status"] == Array("ok".utf8), "\(answer)")
         #expect(eventually { view.number("upgrades") == count })
+        #expect(FileManager.default.fileExists(atPath: temporary))
       }
       #expect(try app.wait() == 0)
       #expect(view.number("supervisor") == Int(view.daemon.pid))
@@ -44,6 +48,23 @@ private let upgradeCount =
           atPath: view.container + "/data/Documents"
         ).isEmpty)
       #expect(try view.unmount() == 0)
+      #expect(eventually { !FileManager.default.fileExists(atPath: temporary) })
+    }
+  }
+
+  @Test("what goes at exit stays while a program goes on for another, and goes at the end")
+  func atExit() throws {
+    try withGround(.disk) { directory in
+      let profile = "/ read write exec backup\n/tmp purge=exit\n"
+      let view = try TestView(in: directory, TestView.Settings(profile: profile))
+      let kept = view.container + "/data/tmp/kept"
+      #expect(mkdir(view.path + "/tmp/kept", 0o700) == 0)
+      let answer = flatObject(view.answer(to: "upgrade")) ?? [:]
+      #expect(answer["status"] == Array("ok".utf8), "\(answer)")
+      #expect(eventually { view.number("upgrades") == 1 })
+      #expect(access(kept, F_OK) == 0)
+      #expect(try view.unmount() == 0)
+      #expect(eventually { access(kept, F_OK) != 0 })
     }
   }
 

@@ -88,7 +88,8 @@ struct RunViewTests {
   func killedDaemon(_ person: RunScene.Person) throws {
     try withRunScene(person) { scene in
       let app = try scene.installScript("Notes")
-      let run = try scene.startSleeping(app, "sleep 4715")
+      let run = try scene.startSleeping(app, "touch Documents/kept tmp/left; exec sleep 4715")
+      try waitUntil { access(scene.data(app, "tmp/left"), F_OK) == 0 }
       let container = try Descriptor.open(scene.container(app), O_RDONLY | O_DIRECTORY)
       let status = try #require(try DaemonStatus.ask(container))
       kill(status.pid, SIGKILL)
@@ -100,7 +101,10 @@ struct RunViewTests {
           "sandboxfs run: the view's daemon has died, so the program was killed; start it again\n"))
       #expect(!isRunning("4715"))
       #expect(try scene.mounts(of: app).isEmpty)
-      #expect(try scene.run(app, ["true"]).status == 0)
+      // As after the end of the machine: nobody was left who could remove it.
+      #expect(
+        try scene.run(app, ["ls", "tmp", "Documents"]).text
+          == "Documents:\nkept\n\ntmp:\nrun\n")
     }
   }
 
