@@ -8,6 +8,7 @@
 #include <linux/openat2.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -65,13 +66,14 @@ static int attach(int tree, const struct clinux_step *step) {
 }
 
 static int bind_tree(const struct clinux_step *step) {
-  unsigned recursive = step->recursive ? at_recursive : 0;
+  bool is_alike = step->kind == CLINUX_STEP_SHOW;
+  unsigned recursive = step->recursive || is_alike ? at_recursive : 0;
   int tree = (int)syscall(SYS_open_tree, AT_FDCWD, step->path,
                           OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | recursive);
   if (tree < 0) return -1;
   int result = 0;
-  // Of a tree of mounts, only the first gets the attributes: the others have their own.
-  if (step->set) result = set_attributes(tree, "", AT_EMPTY_PATH, step->set);
+  unsigned all = is_alike ? at_recursive : 0;
+  if (step->set) result = set_attributes(tree, "", AT_EMPTY_PATH | all, step->set);
   if (result == 0) result = attach(tree, step);
   int error = errno;
   close(tree);
@@ -151,9 +153,23 @@ static int assume_identity(const struct clinux_step *step) {
 }
 
 static int make_file(const struct clinux_step *step) {
-  int file = open(step->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+  int file = open(step->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, step->mode);
   if (file < 0) return -1;
-  return close(file);
+  ssize_t size = (ssize_t)step->content_size;
+  ssize_t written = size ? write(file, step->content, step->content_size) : 0;
+  if (written >= 0 && written < size) errno = ENOSPC;
+  int error = errno;
+  close(file);
+  errno = error;
+  return written == size ? 0 : -1;
+}
+
+static int make(const struct clinux_step *step, const struct clinux_step *owner) {
+  int result = step->kind == CLINUX_STEP_FILE        ? make_file(step)
+               : step->kind == CLINUX_STEP_DIRECTORY ? mkdir(step->path, step->mode)
+                                                     : symlink(step->other, step->path);
+  if (result == 0 && owner) result = lchown(step->path, owner->uid, owner->gid);
+  return result;
 }
 
 // The directory belongs to the app, which may have put anything there: that is then its own affair.
@@ -200,20 +216,22 @@ int clinux_keep_from_abstract_sockets(void) {
   return result;
 }
 
-static int take(const struct clinux_step *step) {
+static int take(const struct clinux_step *step, const struct clinux_step **owner) {
   switch (step->kind) {
     case CLINUX_STEP_UNSHARE: return (int)syscall(SYS_unshare, (unsigned long)step->set);
     case CLINUX_STEP_MAP_ROOT: return map_root(step);
     case CLINUX_STEP_SLAVE: return mount(NULL, "/", NULL, ms_slave | ms_recursive, NULL);
     case CLINUX_STEP_BIND:
+    case CLINUX_STEP_SHOW:
     case CLINUX_STEP_BIND_BENEATH: return bind_tree(step);
     case CLINUX_STEP_LEND: return lend(step);
     case CLINUX_STEP_FILESYSTEM:
       return mount(step->type, step->path, step->type, (unsigned long)step->set, step->options);
     case CLINUX_STEP_ATTRIBUTES: return set_attributes(AT_FDCWD, step->path, 0, step->set);
-    case CLINUX_STEP_DIRECTORY: return mkdir(step->path, step->mode);
-    case CLINUX_STEP_FILE: return make_file(step);
-    case CLINUX_STEP_LINK: return symlink(step->other, step->path);
+    case CLINUX_STEP_DIRECTORY:
+    case CLINUX_STEP_FILE:
+    case CLINUX_STEP_LINK: return make(step, *owner);
+    case CLINUX_STEP_OWNER: *owner = step; return 0;
     case CLINUX_STEP_IDENTITY: return assume_identity(step);
     case CLINUX_STEP_DIRECTORY_BENEATH: return make_directory_beneath(step);
     case CLINUX_STEP_SCOPE: return clinux_keep_from_abstract_sockets();
@@ -280,8 +298,9 @@ static void run_child(struct launch *launch) {
   // be, is to look at a process that crashed.
   struct rlimit core = {1, 1};
   if (result == 0) result = setrlimit(RLIMIT_CORE, &core);
+  const struct clinux_step *owner = NULL;
   for (; result == 0 && failure.step < launch->step_count; failure.step++)
-    if ((result = take(&launch->steps[failure.step])) != 0) break;
+    if ((result = take(&launch->steps[failure.step], &owner)) != 0) break;
   // A change of uid has forgotten the death signal, so it is asked for last.
   if (result == 0) result = die_with(launch->parent);
   if (result == 0) result = clinux_forget_signals();

@@ -1,24 +1,7 @@
-// What is looked up outside for the inside: the host's root directory, GNUstep's configuration, the
-// caller's display.
+// What is looked up outside for the inside: the caller's display.
 internal import Glibc
 internal import LinuxKit
 internal import Paths
-
-extension HostTree {
-  /// What this host has.
-  static func current() -> HostTree {
-    var entries: [Entry] = []
-    if let root = try? Walker.open(path: [UInt8(ascii: "/")]) {
-      for name in names.map({ Array($0.utf8) }) {
-        guard let kind = try? root.status(of: name).kind else { continue }
-        let target = kind == .symbolicLink ? try? root.readLink(name) : nil
-        entries.append(Entry(name: name, linkTarget: target))
-      }
-    }
-    let configuration = contents(of: Array("/etc/GNUstep/GNUstep.conf".utf8))
-    return HostTree(entries: entries, gnustepConfiguration: configuration ?? [])
-  }
-}
 
 /// The display that the caller has, with its key.
 func callersDisplay(

@@ -67,11 +67,10 @@ public enum Launch {
     let name = viewName(of: container, record, options)
     let lease = try ViewLease(
       container, configuration, named: name, in: directory, signals, isCurrent: isCurrent)
-    let executesByRules = (try? DaemonStatus.ask(container))?.executesByRules == true
     let result = Result { () throws(LaunchError) in
       try around { () throws(LaunchError) in
         var sandbox = try request.sandbox(view: lease.path, stage: directory.stage)
-        sandbox.executesByRules = executesByRules
+        sandbox.executesByRules = lease.executesByRules
         let proxy = try request.busProxy(in: directory)
         if let proxy { sandbox.reach.sockets.append(try proxy.socket(for: request.uid)) }
         defer { withExtendedLifetime(proxy) {} }

@@ -79,7 +79,7 @@ func explanation(of failure: SpawnFailure, bubblewrap: [UInt8]) -> LaunchError {
       .ours, "the kernel refuses a user namespace (\(cause)); see user_namespaces(7)")
   case .leave(user: false):
     return LaunchError(.ours, "the kernel refuses a mount namespace: \(cause)")
-  case .bind(let path, _, _, _), .bindBeneath(let path, _, _, _):
+  case .bind(let path, _, _, _), .show(let path, _, _), .bindBeneath(let path, _, _, _):
     return LaunchError(.ours, "cannot bind \(path.printable) into the container: \(cause)")
   case .lend(let path, _, _, _, _, _):
     let reason = failure.errno == .stale ? "it was exchanged for another one just now" : cause
@@ -88,8 +88,8 @@ func explanation(of failure: SpawnFailure, bubblewrap: [UInt8]) -> LaunchError {
     return LaunchError(.ours, "cannot mount a \(type) for the container: \(cause)")
   case .become(let uid, _):
     return LaunchError(.ours, "cannot become the container's user \(uid): \(cause)")
-  case .streams, .keepMountsInside, .restrict, .directory, .file, .link, .directoryBeneath,
-    .keepFromAbstractSockets:
+  case .streams, .keepMountsInside, .restrict, .directory, .file, .link, .owner,
+    .directoryBeneath, .keepFromAbstractSockets:
     return LaunchError(.ours, "cannot prepare the container: \(cause)")
   }
 }

@@ -17,13 +17,13 @@ struct RunningSandbox: ~Copyable {
     let contents = try prepared { () throws(Errno) in
       let options = Array(sandbox.options.joined(separator: [0]) + [0])
       let filter = try SystemCallFilter.program(of: sandbox.systemCallRules)
-      return try MemoryFiles([options, filter] + sandbox.files.map(\.content))
+      return try MemoryFiles([options, filter])
     }
     // In the order of `BubblewrapDescriptor`; the terminal comes last.
     let ends = [report.writing?.rawValue ?? -1, gate.reading.rawValue]
     let files = contents.raw.prefix(1) + ends + contents.raw.dropFirst()
     let terminal = relay.map {
-      [NamespaceStep.streams($0.replaced, from: CInt(BubblewrapDescriptor.options + files.count))]
+      [NamespaceStep.streams($0.replaced, from: CInt(BubblewrapDescriptor.count))]
     }
     do throws(SpawnFailure) {
       process = try ConfinedProcess(

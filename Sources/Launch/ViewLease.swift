@@ -13,6 +13,8 @@ struct ViewLease: ~Copyable {
   let path: [UInt8]
   /// The daemon that serves it.
   let daemon: Int32
+  /// Whether its rules let something be executed besides the bundle.
+  let executesByRules: Bool
   private let name: [UInt8]
   private let configuration: ViewConfiguration
   private var runs: Descriptor?
@@ -24,7 +26,7 @@ struct ViewLease: ~Copyable {
     isCurrent: () -> Bool
   ) throws(LaunchError) {
     let gate = try directory.waitForGate(of: name, signals)
-    let view: (path: [UInt8], daemon: Int32)
+    let view: (path: [UInt8], daemon: DaemonStatus)
     do throws(MountError) {
       view = try mountedView(container, configuration, named: name, in: directory)
     } catch {
@@ -36,7 +38,9 @@ struct ViewLease: ~Copyable {
     }
     runs = try directory.joinRuns(of: name)
     _ = consume gate
-    (path, daemon) = view
+    path = view.path
+    daemon = view.daemon.pid
+    executesByRules = view.daemon.executesByRules
     self.name = name
     self.configuration = configuration
   }
@@ -61,14 +65,14 @@ struct ViewLease: ~Copyable {
 private func mountedView(
   _ container: borrowing Descriptor, _ configuration: ViewConfiguration, named name: [UInt8],
   in directory: borrowing RunDirectory
-) throws(MountError) -> (path: [UInt8], daemon: Int32) {
+) throws(MountError) -> (path: [UInt8], daemon: DaemonStatus) {
   let place = directory.mountPoint(of: name)
   if let status = try DaemonStatus.ask(container),
     let entry = try wholeMounts(of: status.device).last(where: {
       $0.mountPoint == place || !isPrivileged()
     })
   {
-    return (entry.mountPoint, status.pid)
+    return (entry.mountPoint, status)
   }
   do throws(Errno) {
     try directory.makeMountPoint(of: name)
@@ -76,7 +80,10 @@ private func mountedView(
     throw MountError(.system, "cannot make \(place.printable): \(error.message)")
   }
   let view = try ViewMounts.mount(container, configuration, at: place)
-  return (view.target, view.daemon)
+  guard let status = try DaemonStatus.ask(container) else {
+    throw MountError(.failed, daemonDied.message)
+  }
+  return (view.target, status)
 }
 
 /// The mounts of all of a file system in our namespace.

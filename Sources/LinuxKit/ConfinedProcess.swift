@@ -73,6 +73,13 @@ final class CMemory {
     return block
   }
 
+  func bytes(_ bytes: [UInt8]) -> UnsafeMutablePointer<UInt8> {
+    let block = UnsafeMutablePointer<UInt8>.allocate(capacity: max(1, bytes.count))
+    blocks.append(UnsafeMutableRawPointer(block))
+    block.initialize(from: bytes, count: bytes.count)
+    return block
+  }
+
   func string(_ text: String) -> UnsafeMutablePointer<CChar> { string(Array(text.utf8)) }
 
   func vector(_ strings: [[UInt8]]) -> UnsafeMutablePointer<UnsafeMutablePointer<CChar>?> {
@@ -108,6 +115,11 @@ final class CMemory {
       result.other = UnsafePointer(string(target))
       result.set = attributes.rawValue
       result.recursive = recursive ? 1 : 0
+    case .show(let source, let target, let attributes):
+      kind(CLINUX_STEP_SHOW)
+      result.path = UnsafePointer(string(source))
+      result.other = UnsafePointer(string(target))
+      result.set = attributes.rawValue
     case .bindBeneath(let source, let base, let path, let attributes):
       kind(CLINUX_STEP_BIND_BENEATH)
       result.path = UnsafePointer(string(source))
@@ -132,28 +144,44 @@ final class CMemory {
       kind(CLINUX_STEP_ATTRIBUTES)
       result.path = UnsafePointer(string(path))
       result.set = attributes.rawValue
+    case .directory, .file, .link, .directoryBeneath:
+      make(step, &result)
+    case .become(let uid, let gid):
+      kind(CLINUX_STEP_IDENTITY)
+      (result.uid, result.gid) = (uid, gid)
+    case .owner(let uid, let gid):
+      kind(CLINUX_STEP_OWNER)
+      (result.uid, result.gid) = (uid, gid)
+    case .keepFromAbstractSockets:
+      kind(CLINUX_STEP_SCOPE)
+    }
+    return result
+  }
+
+  /// What a step makes that is no mount.
+  private func make(_ step: NamespaceStep, _ result: inout clinux_step) {
+    func kind(_ kind: clinux_step_kind) { result.kind = CInt(kind.rawValue) }
+    switch step {
     case .directory(let path, let mode):
       kind(CLINUX_STEP_DIRECTORY)
       result.path = UnsafePointer(string(path))
       result.mode = mode
-    case .file(let path):
+    case .file(let path, let mode, let content):
       kind(CLINUX_STEP_FILE)
       result.path = UnsafePointer(string(path))
+      result.mode = mode
+      result.content = UnsafePointer(bytes(content))
+      result.content_size = content.count
     case .link(let path, let target):
       kind(CLINUX_STEP_LINK)
       result.path = UnsafePointer(string(path))
       result.other = UnsafePointer(string(target))
-    case .become(let uid, let gid):
-      kind(CLINUX_STEP_IDENTITY)
-      (result.uid, result.gid) = (uid, gid)
-    case .keepFromAbstractSockets:
-      kind(CLINUX_STEP_SCOPE)
     case .directoryBeneath(let base, let path, let mode):
       kind(CLINUX_STEP_DIRECTORY_BENEATH)
       result.base = UnsafePointer(string(base))
       result.other = UnsafePointer(string(path))
       result.mode = mode
+    default: preconditionFailure("the caller knows what it makes")
     }
-    return result
   }
 }

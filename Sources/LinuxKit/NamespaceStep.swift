@@ -16,6 +16,10 @@ public enum NamespaceStep: Equatable, Sendable {
   ///
   /// The attributes are added to the uppermost mount only.
   case bind([UInt8], onto: [UInt8], adding: MountAttributes, recursive: Bool)
+  /// A file or directory of the host, with the mounts below it, appears at another path as well.
+  ///
+  /// All of its mounts get the attributes, and none changes with what is mounted outside later.
+  case show([UInt8], onto: [UInt8], adding: MountAttributes)
   /// A directory, with the mounts below it, appears as well on one below another that an app can
   /// write: no link is followed.
   case bindBeneath([UInt8], base: [UInt8], path: [UInt8], adding: MountAttributes)
@@ -33,10 +37,12 @@ public enum NamespaceStep: Equatable, Sendable {
   case restrict([UInt8], MountAttributes)
   /// A directory of exactly this mode.
   case directory([UInt8], mode: UInt32)
-  /// An empty file, to be mounted upon.
-  case file([UInt8])
+  /// A file; an empty one may be mounted upon.
+  case file([UInt8], mode: UInt32 = 0o444, content: [UInt8] = [])
   /// A symbolic link.
   case link([UInt8], target: [UInt8])
+  /// The directories, files and links that are made from here on belong to this user.
+  case owner(uid: UInt32, gid: UInt32)
   /// The ids of another user: no other group, no capability.
   case become(uid: UInt32, gid: UInt32)
   /// Sockets without a file can be connected to only if their makers came from here; for who shares

@@ -16,9 +16,15 @@ private func sandbox(byRoot: Bool, display: String? = nil) throws -> Sandbox {
     environmentTable: try EnvironmentTable(EnvironmentTable.shipped),
     host: HostTree(
       entries: [
-        .init(name: Array("bin".utf8), linkTarget: Array("usr/bin".utf8)),
-        .init(name: Array("lib64".utf8), linkTarget: nil),
-      ], gnustepConfiguration: []))
+        .init(name: Array("bin".utf8), form: .link(Array("usr/bin".utf8))),
+        .init(name: Array("lib64".utf8), form: .directory),
+      ],
+      configuration: [
+        .init(name: Array("localtime".utf8), form: .link(Array("/usr/share/zoneinfo/UTC".utf8))),
+        .init(name: Array("ssl/certs".utf8), form: .directory),
+        .init(name: Array("ssl/openssl.cnf".utf8), form: .file),
+      ],
+      networkConfiguration: [.init(name: Array("resolv.conf".utf8), form: .file)]))
   sandbox.reach.display = display.flatMap { Display(Array($0.utf8)) }.map { ($0, keys: [1, 2, 3]) }
   return sandbox
 }
@@ -35,6 +41,8 @@ struct SandboxTests {
         case .bind(let source, _, let adding, _):
           #expect(!adding.isDisjoint(with: [.noExec, .readOnly]), "\(text(source))")
           #expect(adding.contains(.noSetID), "\(text(source))")
+        case .show(let source, _, let adding):
+          #expect(adding.isSuperset(of: [.readOnly, .noSetID, .noDevices]), "\(text(source))")
         case .bindBeneath(let source, _, _, let adding):
           #expect(adding.isSuperset(of: [.noExec, .readOnly, .noSetID]), "\(text(source))")
         case .mount(let type, _, _, let attributes):
@@ -68,13 +76,13 @@ struct SandboxTests {
     #expect(
       steps.contains(
         .bind(
-          Array("/views/org.example.Notes".utf8), onto: Array("/stage/home".utf8),
+          Array("/views/org.example.Notes".utf8), onto: Array("/stage/home/app".utf8),
           adding: Self.harmless, recursive: true)))
     #expect(
       steps.contains(
         .bind(
           Array("/views/org.example.Notes/Notes.app".utf8),
-          onto: Array("/stage/home/Notes.app".utf8), adding: [.readOnly, .noSetID, .noDevices],
+          onto: Array("/stage/home/app/Notes.app".utf8), adding: [.readOnly, .noSetID, .noDevices],
           recursive: false)))
     #expect(!steps.contains { if case .become = $0 { true } else { false } })
   }
@@ -87,41 +95,54 @@ struct SandboxTests {
         --unshare-user --disable-userns --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup \
         --unshare-net --uid 1879048192 --gid 1879048193 --hostname app --cap-drop ALL \
         --die-with-parent --new-session --seccomp 6 --json-status-fd 4 --block-fd 5 \
-        --ro-bind /usr /usr --symlink usr/bin /bin --ro-bind /lib64 /lib64 \
-        --ro-bind-try /etc/alternatives /etc/alternatives \
-        --ro-bind-try /etc/ca-certificates /etc/ca-certificates \
-        --ro-bind-try /etc/chromium.d /etc/chromium.d \
-        --ro-bind-try /etc/crypto-policies /etc/crypto-policies \
-        --ro-bind-try /etc/fonts /etc/fonts --ro-bind-try /etc/gai.conf /etc/gai.conf \
-        --ro-bind-try /etc/java /etc/java \
-        --ro-bind-try /etc/java-11-openjdk /etc/java-11-openjdk \
-        --ro-bind-try /etc/java-17-openjdk /etc/java-17-openjdk \
-        --ro-bind-try /etc/java-21-openjdk /etc/java-21-openjdk \
-        --ro-bind-try /etc/java-25-openjdk /etc/java-25-openjdk \
-        --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache \
-        --ro-bind-try /etc/ld.so.conf /etc/ld.so.conf \
-        --ro-bind-try /etc/ld.so.conf.d /etc/ld.so.conf.d \
-        --ro-bind-try /etc/locale.alias /etc/locale.alias \
-        --ro-bind-try /etc/locale.conf /etc/locale.conf \
-        --ro-bind-try /etc/localtime /etc/localtime --ro-bind-try /etc/mime.types /etc/mime.types \
-        --ro-bind-try /etc/nsswitch.conf /etc/nsswitch.conf \
-        --ro-bind-try /etc/pki/ca-trust /etc/pki/ca-trust \
-        --ro-bind-try /etc/pki/tls/certs /etc/pki/tls/certs \
-        --ro-bind-try /etc/protocols /etc/protocols --ro-bind-try /etc/services /etc/services \
-        --ro-bind-try /etc/ssl/certs /etc/ssl/certs \
-        --ro-bind-try /etc/ssl/openssl.cnf /etc/ssl/openssl.cnf \
-        --ro-bind-try /etc/timezone /etc/timezone --symlink /proc/self/mounts /etc/mtab \
-        --perms 0444 --file 7 /etc/passwd --perms 0444 --file 8 /etc/group \
-        --perms 0444 --file 9 /etc/hosts --perms 0444 --file 10 /etc/GNUstep/GNUstep.conf \
-        --proc /proc --dev-bind /stage/dev /dev --bind /stage/home /home/app \
-        --symlink /home/app/tmp /tmp --symlink /home/app/tmp /var/tmp \
-        --remount-ro / --chdir /home/app
+        --dev-bind /stage / --proc /proc --chdir /home/app
         """)
     #expect(
       plain.arguments.dropLast().map(text) == [
         "bwrap", "--args", "3", "--", "/home/app/Notes.app/Notes",
       ])
     #expect(plain.arguments.last == [0xff])
+  }
+
+  @Test("the tree is made of these, each directory once, and is read-only before the app's turn")
+  func tree() throws {
+    let steps = try sandbox(byRoot: true).steps
+    let attributes: MountAttributes = [.readOnly, .noSetID, .noDevices]
+    func path(_ text: String) -> [UInt8] { Array(text.utf8) }
+    #expect(
+      steps.dropFirst(2).prefix(16) == [
+        .mount(
+          type: "tmpfs", onto: path("/stage"), options: "mode=0755,uid=1879048192,gid=1879048193",
+          attributes: Self.harmless),
+        .owner(uid: 0x7000_0000, gid: 0x7000_0001),
+        .directory(path("/stage/usr"), mode: 0o755),
+        .show(path("/usr"), onto: path("/stage/usr"), adding: attributes),
+        .link(path("/stage/bin"), target: path("usr/bin")),
+        .directory(path("/stage/lib64"), mode: 0o755),
+        .show(path("/lib64"), onto: path("/stage/lib64"), adding: attributes),
+        .directory(path("/stage/etc"), mode: 0o755),
+        .link(path("/stage/etc/localtime"), target: path("/usr/share/zoneinfo/UTC")),
+        .directory(path("/stage/etc/ssl"), mode: 0o755),
+        .directory(path("/stage/etc/ssl/certs"), mode: 0o755),
+        .show(path("/etc/ssl/certs"), onto: path("/stage/etc/ssl/certs"), adding: attributes),
+        .file(path("/stage/etc/ssl/openssl.cnf")),
+        .show(
+          path("/etc/ssl/openssl.cnf"), onto: path("/stage/etc/ssl/openssl.cnf"),
+          adding: attributes),
+        .file(path("/stage/etc/passwd"), content: try sandbox(byRoot: true).files[0].content),
+        .file(path("/stage/etc/group"), content: try sandbox(byRoot: true).files[1].content),
+      ])
+    let close = try #require(steps.firstIndex(of: .restrict(path("/stage"), .readOnly)))
+    for step in steps[(close + 1)...] {
+      switch step {
+      case .become, .directoryBeneath: break
+      default: Issue.record("\(step) comes after the end")
+      }
+    }
+    let made = steps.compactMap { step in
+      if case .directory(let path, _) = step { path } else { nil }
+    }
+    #expect(Set(made).count == made.count)
   }
 
   @Test("a display adds its socket, its key and two variables, and nothing else")
@@ -136,12 +157,13 @@ struct SandboxTests {
     #expect(
       shown.steps.contains(
         .bindBeneath(
-          Array("/stage/display".utf8), base: Array("/stage/home".utf8),
+          Array("/stage/run/app/x11".utf8), base: Array("/stage/home/app".utf8),
           path: Array("tmp/.X11-unix".utf8),
           adding: [.noExec, .noSetID, .noDevices, .readOnly])))
-    let added = shown.options.map(text).filter { !plain.options.map(text).contains($0) }
     #expect(
-      added == ["0400", "11", "/etc/Xauthority"])
+      shown.steps.contains(
+        .file(Array("/stage/etc/Xauthority".utf8), mode: 0o400, content: [1, 2, 3])))
+    #expect(shown.options == plain.options)
   }
 
   @Test("the network is the host's where it is shared, and names are found as there")
@@ -150,10 +172,11 @@ struct SandboxTests {
     var shared = plain
     shared.reach.hosts = Array("10.0.0.1 printer\n".utf8)
     #expect(shared.steps.last == .keepFromAbstractSockets)
-    #expect(Array(shared.steps.dropLast()) == plain.steps)
     #expect(!shared.options.contains(Array("--unshare-net".utf8)))
-    #expect(shared.options.contains(Array("/etc/resolv.conf".utf8)))
-    #expect(!plain.options.contains(Array("/etc/resolv.conf".utf8)))
+    let resolver = NamespaceStep.show(
+      Array("/etc/resolv.conf".utf8), onto: Array("/stage/etc/resolv.conf".utf8),
+      adding: [.readOnly, .noSetID, .noDevices])
+    #expect(shared.steps.contains(resolver) && !plain.steps.contains(resolver))
     let hosts = try #require(shared.files.first { text($0.path) == "/etc/hosts" })
     #expect(text(hosts.content).hasSuffix("localhost\n10.0.0.1 printer\n"))
   }
@@ -179,9 +202,15 @@ struct SandboxTests {
     #expect(nodes.contains("/dev/nvidia0 /stage/dev/nvidia0"))
     #expect(sandbox.steps.contains(.directory(Array("/stage/dev/dri".utf8), mode: 0o755)))
     #expect(
-      sandbox.options.map(text).joined(separator: " ").contains(
-        "--ro-bind \(text(device)) \(text(device)) "
-          + "--symlink \(text(device))/drm/renderD128 /sys/dev/char/226:128 --remount-ro /"))
+      sandbox.steps.contains(
+        .show(
+          device, onto: Array("/stage".utf8) + device,
+          adding: [.readOnly, .noSetID, .noDevices])))
+    #expect(
+      sandbox.steps.contains(
+        .link(
+          Array("/stage/sys/dev/char/226:128".utf8), target: device + Array("/drm/renderD128".utf8))
+      ))
   }
 
   @Test("user namespaces inside are refused unless they are allowed")

@@ -10,13 +10,15 @@ enum clinux_step_kind {
   CLINUX_STEP_SLAVE,             ///< nothing that is mounted from here on is seen outside
   CLINUX_STEP_BIND,              ///< the mount at path onto other, attributes set; with those
                                  ///< below it if recursive
+  CLINUX_STEP_SHOW,              ///< path and all mounts below it, private and with the attributes
+                                 ///< in set each, onto other
   CLINUX_STEP_BIND_BENEATH,      ///< the same onto the directory other below base, no link followed
   CLINUX_STEP_LEND,              ///< the inode of device at path and all mounts below it, private,
                                  ///< onto other below base, no link followed to either
   CLINUX_STEP_FILESYSTEM,        ///< type onto path with the MS_ flags in set, and options
   CLINUX_STEP_ATTRIBUTES,        ///< attributes set on the mount at path
   CLINUX_STEP_DIRECTORY,         ///< a directory at path with mode
-  CLINUX_STEP_FILE,              ///< an empty file at path, to be mounted upon
+  CLINUX_STEP_FILE,              ///< a file at path with mode and content
   CLINUX_STEP_LINK,              ///< a symbolic link at path to other
   CLINUX_STEP_IDENTITY,          ///< uid and gid, no other group, no capability
   CLINUX_STEP_DIRECTORY_BENEATH, ///< a directory at other below base, no link followed; what is
@@ -24,6 +26,7 @@ enum clinux_step_kind {
   CLINUX_STEP_STREAMS,           ///< descriptor uid becomes each of 0 to 2 whose bit is in mode,
                                  ///< and is closed
   CLINUX_STEP_SCOPE,             ///< as clinux_keep_from_abstract_sockets
+  CLINUX_STEP_OWNER,             ///< what is made from here on at a path belongs to uid and gid
 };
 
 /// One step; unused fields are zero.
@@ -35,6 +38,8 @@ struct clinux_step {
   const char *base;
   const char *type;
   const char *options;
+  const uint8_t *content;
+  size_t content_size;
   uint64_t set;
   uint64_t device; ///< major number in the upper half
   uint64_t inode;
