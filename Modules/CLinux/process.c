@@ -1,9 +1,11 @@
 #include "CLinux_process.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -103,3 +105,5 @@ int clinux_has_stopped(pid_t thread) {
   // What has ended stands as still as it can.
   return 1;
 }
+
+int clinux_namespace_above(int processes) { return ioctl(processes, NS_GET_PARENT); }

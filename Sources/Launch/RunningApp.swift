@@ -1,8 +1,9 @@
 // The apps that run, as the kernel shows them: nothing that a program could forge is believed.
 //
-// A process belongs to a container if the container's view is mounted on the home directory of its
-// mount namespace, and its pid namespace is not ours. No file of ours says so, and none of the
-// app's.
+// A run is a pid namespace right below ours whose first process has a container's view mounted on
+// the home directory: that is bubblewrap's, and the app can't change what it sees. Its processes
+// are all in there, and in the namespaces that these have made. No file of ours says so, and none
+// of the app's.
 internal import Glibc
 public import LinuxKit
 
@@ -19,29 +20,33 @@ public struct RunningApp: Sendable {
 
   /// All that run, as far as the caller may look: the views of `device` only, if it is not nil.
   public static func all(device: DeviceNumber? = nil) -> [RunningApp] {
-    var places: [[UInt8]: MountEntry?] = [:]
-    var runs: [(entry: MountEntry, first: Int32, processes: [UInt8])] = []
-    var members: [[UInt8]: [RunningProcess]] = [:]
     let own = RunningProcess.current
+    let depth = own.numbers.count
     guard let ownProcesses = own.namespace(.processes) else { return [] }
+    var firsts: [(process: RunningProcess, processes: [UInt8])] = []
+    var members: [[UInt8]: [RunningProcess]] = [:]
     for process in RunningProcess.all() {
-      guard let mounts = process.namespace(.mounts), mounts != own.namespace(.mounts),
-        let processes = process.namespace(.processes), processes != ownProcesses
-      else { continue }
-      let entry = places[mounts] ?? view(of: process)
-      places[mounts] = .some(entry)
-      guard let entry, device == nil || entry.device == device else { continue }
+      guard let processes = process.namespace(.processes), processes != ownProcesses else {
+        continue
+      }
       let numbers = process.numbers
-      if numbers.count == own.numbers.count + 1, numbers.last == 1 {
-        runs.append((entry, process.pid, processes))
+      // Whose namespace is not below ours is nobody's.
+      guard numbers.count > depth,
+        let run = process.processNamespace(above: numbers.count - depth - 1)
+      else { continue }
+      if numbers.count == depth + 1, numbers.last == 1 {
+        firsts.append((process, run))
       } else {
-        members[processes, default: []].append(process)
+        members[run, default: []].append(process)
       }
     }
-    return runs.map { run in
-      RunningApp(
-        device: run.entry.device, identifier: run.entry.source, first: run.first,
-        processes: (members[run.processes] ?? []).sorted { $0.pid < $1.pid })
+    return firsts.compactMap { first in
+      guard first.process.namespace(.mounts) != own.namespace(.mounts),
+        let entry = view(of: first.process), device == nil || entry.device == device
+      else { return nil }
+      return RunningApp(
+        device: entry.device, identifier: entry.source, first: first.process.pid,
+        processes: (members[first.processes] ?? []).sorted { $0.pid < $1.pid })
     }
   }
 
@@ -75,5 +80,12 @@ extension RunningApp {
   var isStillThere: Bool {
     let process = RunningProcess(pid: first)
     return Self.view(of: process)?.device == device && process.numbers.last == 1
+  }
+}
+
+extension RunningProcess {
+  /// The number by which the processes of its run know it; nil if it has ended.
+  public var numberInside: Int32? {
+    numbers.dropFirst(RunningProcess.current.numbers.count).first
   }
 }

@@ -31,6 +31,18 @@ public struct RunningProcess: Sendable {
     try? readLinkTarget(AT_FDCWD, "/proc/\(pid)/ns/\(kind.rawValue)")
   }
 
+  /// The pid namespace so many levels above its own; nil if the caller may not look, or is below.
+  public func processNamespace(above levels: Int) -> [UInt8]? {
+    if levels == 0 { return namespace(.processes) }
+    guard var place = try? Descriptor.open("/proc/\(pid)/ns/pid", O_RDONLY) else { return nil }
+    for _ in 0..<levels {
+      let parent = clinux_namespace_above(place.rawValue)
+      guard parent >= 0 else { return nil }
+      place = Descriptor(owning: parent)
+    }
+    return try? readLinkTarget(AT_FDCWD, "/proc/self/fd/\(place.rawValue)")
+  }
+
   /// Its numbers, from the caller's pid namespace to its own; empty if it has ended.
   public var numbers: [Int32] {
     status("NSpid:").split(separator: "\t").compactMap { Int32($0) }

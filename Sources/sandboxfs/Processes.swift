@@ -47,7 +47,7 @@ private func words(of process: RunningProcess) -> String {
 private func object(_ run: RunningApp, _ process: RunningProcess) -> JSON {
   .object([
     ("identifier", .string(run.identifier.printable)), ("pid", .integer(Int64(process.pid))),
-    ("pidInside", process.numbers.last.map { .integer(Int64($0)) } ?? .null),
+    ("pidInside", process.numberInside.map { .integer(Int64($0)) } ?? .null),
     ("uid", process.uid.map { .integer(Int64($0)) } ?? .null),
     ("run", .integer(Int64(run.first))),
     ("command", .array(process.arguments.map { .string($0.printable) })),

@@ -27,16 +27,12 @@ private let upgradeCount =
   func upgrades(ground: Ground) throws {
     try withSurvivingView(on: ground) { view in
       let before = view.openDescriptors()
-      // It goes when the last process of the app has ended, and not before.
-      let temporary = view.container + "/data/tmp/kept"
-      try "".write(toFile: temporary, atomically: false, encoding: .utf8)
       let app = try startSurvivor(
         in: view.path + "/Documents", on: ground, milliseconds: upgradeCount * 300)
       for count in 1...upgradeCount {
         let answer = flatObject(view.answer(to: "upgrade")) ?? [:]
         #expect(answer["status"] == Array("ok".utf8), "\(answer)")
         #expect(eventually { view.number("upgrades") == count })
-        #expect(FileManager.default.fileExists(atPath: temporary))
       }
       #expect(try app.wait() == 0)
       #expect(view.number("supervisor") == Int(view.daemon.pid))
@@ -48,7 +44,6 @@ private let upgradeCount =
           atPath: view.container + "/data/Documents"
         ).isEmpty)
       #expect(try view.unmount() == 0)
-      #expect(eventually { !FileManager.default.fileExists(atPath: temporary) })
     }
   }
 

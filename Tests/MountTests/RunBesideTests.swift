@@ -112,6 +112,35 @@ struct RunBesideTests {
     }
   }
 
+  @Test(
+    "processes in pid namespaces that the app has made are its own",
+    arguments: RunScene.Person.allCases)
+  func nested(_ person: RunScene.Person) throws {
+    try withRunScene(person) { scene in
+      let app = try scene.installScript("Nested")
+      let run = try scene.start(
+        app, options: ["--allow", "userns"],
+        ["unshare", "-Urpf", "sh", "-c", "touch tmp/ready; exec sleep 4718"])
+      try run.wait { access(scene.data(app, "tmp/ready"), F_OK) == 0 }
+      func rows() throws -> [[String: Any]] {
+        let shown = try scene.perform([scene.program, "ps", "--json", app]).text
+        return try #require(
+          try JSONSerialization.jsonObject(with: Data(shown.utf8)) as? [[String: Any]])
+      }
+      func sleeping() throws -> [String: Any]? {
+        try rows().first { $0["command"] as? [String] == ["sleep", "4718"] }
+      }
+      try run.wait { (try? sleeping()) != nil }
+      let sleeping = try #require(try sleeping())
+      #expect(sleeping["pidInside"] as? Int == 3, "as the run's processes know it")
+      let pid = Int32(try #require(sleeping["pid"] as? Int))
+      #expect(RunningProcess(pid: pid).numbers.count == 3)
+      #expect(try scene.perform([scene.program, "kill", "--now", app]).status == 0)
+      #expect(try run.exitStatus() == 137)
+      #expect(RunningProcess(pid: pid).numbers.isEmpty)
+    }
+  }
+
   @Test("run tells who was started and how it ended, and takes variables and a directory")
   func options() throws {
     try withRunScene(.root) { scene in

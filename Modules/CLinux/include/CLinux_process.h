@@ -29,6 +29,10 @@ int clinux_seize(pid_t thread);
 /// Whether a thread that was seized has stopped, or ended.
 int clinux_has_stopped(pid_t thread);
 
+/// A descriptor of the pid namespace that holds the one of a descriptor. -1 and errno; EPERM if the
+/// caller is not in it.
+int clinux_namespace_above(int processes);
+
 /// pidfd_send_signal(2). -1 and errno on failure.
 int clinux_pidfd_signal(int handle, int signal);
 
