@@ -98,7 +98,7 @@ let package = Package(
       "Launch",
       ["Paths", "Policy", "Containers", "LinuxKit", "Purging", "Store", "Mounting", "CSeccomp"]),
 
-    edge("AppContainer", ["CAppContainer"]),
+    edge("AppContainer", ["CAppContainer", "PropertyLists"]),
 
     program(
       "sandboxfs",

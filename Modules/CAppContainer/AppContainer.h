@@ -43,6 +43,10 @@ int app_container_set_excluded_from_backup(const char *path, int excluded);
 /// To be given to free(3); NULL if there is none.
 char *app_container_resource_path(const char *name);
 
+/// A text of the bundle in the person's language, from TABLE.strings, or Localizable.strings if
+/// table is NULL; a copy of the key if there is none. Valid until the program ends.
+const char *app_container_localized_string(const char *key, const char *table);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,11 +6,11 @@ internal import Synchronization
 /// Strings that were given away, each once: they stay until the program ends.
 private let kept = Mutex<[String: UInt]>([:])
 
-private func keep(_ path: String) -> UnsafePointer<CChar>? {
+private func keep(_ text: String) -> UnsafePointer<CChar>? {
   let address = kept.withLock { strings in
-    if let known = strings[path] { return known }
-    let copy = UInt(bitPattern: strdup(path))
-    strings[path] = copy
+    if let known = strings[text] { return known }
+    let copy = UInt(bitPattern: strdup(text))
+    strings[text] = copy
     return copy
   }
   return UnsafePointer(bitPattern: address)
@@ -67,6 +67,16 @@ public func cSetExcludedFromBackup(_ path: UnsafePointer<CChar>, _ excluded: CIn
     errno = error.errno
     return -1
   }
+}
+
+/// `app_container_localized_string` of the C header.
+@_cdecl("app_container_localized_string")
+public func cLocalizedString(
+  _ key: UnsafePointer<CChar>, _ table: UnsafePointer<CChar>?
+) -> UnsafePointer<CChar>? {
+  let key = String(cString: key)
+  guard let table else { return keep(AppContainer.localizedString(key)) }
+  return keep(AppContainer.localizedString(key, table: String(cString: table)))
 }
 
 /// `app_container_resource_path` of the C header.

@@ -85,6 +85,36 @@ struct AppContainerTests {
     #expect(place.languages == row.want)
   }
 
+  @Test("a text is in the person's language, from the first table that has it")
+  func texts() throws {
+    try withHome { home in
+      func write(_ text: String, _ path: String, _ encoding: String.Encoding = .utf8) throws {
+        let path = home + "/Notes.app/Resources/" + path
+        AppContainer.ensureDirectory(path.directory)
+        try text.write(toFile: path, atomically: false, encoding: encoding)
+      }
+      try write(
+        "/* greetings */ \"Hello\" = \"Bonjour \\U00e0 tous\"; Bye = \"Au revoir\";",
+        "French.lproj/Localizable.strings", .utf16)
+      try write("Hello = Hi; Only = English;", "en.lproj/Localizable.strings")
+      try write("Hello = Moin;", "de.lproj/Other.strings")
+      try write("\"broken", "de.lproj/Localizable.strings")
+      func text(_ key: String, _ language: String, table: String = "Localizable") -> String {
+        Surroundings(
+          variables: ["LANG": language], account: home, executable: home + "/Notes.app/bin/Notes"
+        ).localizedString(key, table: table)
+      }
+      #expect(text("Hello", "fr_FR.UTF-8") == "Bonjour à tous")
+      #expect(text("Bye", "fr_FR.UTF-8") == "Au revoir")
+      #expect(text("Only", "fr_FR.UTF-8") == "English")
+      #expect(text("Hello", "C") == "Hi")
+      #expect(text("Hello", "de_DE.UTF-8") == "Hi", "what can't be read is passed over")
+      #expect(text("Hello", "de_DE.UTF-8", table: "Other") == "Moin")
+      #expect(text("None", "fr_FR.UTF-8") == "None")
+      #expect(text("Hello", "fr_FR.UTF-8", table: "None") == "Hello")
+    }
+  }
+
   @Test("the mark is the property list that iOS writes")
   func mark() throws {
     let list = try PropertyListSerialization.propertyList(

@@ -22,10 +22,11 @@ struct RunLibraryTests {
           mkdir -p "$bundle/Resources/fr.lproj" "$bundle/Resources/en.lproj"
           echo Bonjour > "$bundle/Resources/fr.lproj/greeting.txt"
           echo Hello > "$bundle/Resources/en.lproj/greeting.txt"
+          echo '"Good morning" = "Bonjour";' > "$bundle/Resources/fr.lproj/Localizable.strings"
           cp docs/examples/app_paths.py "$bundle"
           swiftc -emit-library -static-stdlib -O -parse-as-library -swift-version 6 \
             -enable-upcoming-feature InternalImportsByDefault -module-name AppContainer \
-            -I Modules/CAppContainer Sources/AppContainer/*.swift \
+            -I Modules/CAppContainer Sources/AppContainer/*.swift Sources/PropertyLists/*.swift \
             -o "$bundle/libAppContainer.so" 2>&1
           gcc -Wall -Wextra -Werror -I Modules/CAppContainer docs/examples/app-paths.c \
             -L "$bundle" -lAppContainer -Wl,-rpath,'$ORIGIN' -o '\(executable)'
@@ -49,6 +50,7 @@ struct RunLibraryTests {
           ensured=1
           excluded=00100
           resource=/home/app/Places.app/Resources/fr.lproj/greeting.txt
+          text=Bonjour
 
           """)
       let inPython = try scene.run(
@@ -62,6 +64,7 @@ struct RunLibraryTests {
           lib_pref=/home/app/Library/Preferences
           lib_cache=/home/app/Library/Caches
           tmp=/home/app/tmp
+          text=Good morning
 
           """, "\(inPython.errorText)")
     }
@@ -105,6 +108,7 @@ struct RunLibraryTests {
           /home/app /home/app/Notes.app /home/app/tmp
           /home/app/Library/Preferences /home/app/Library/Caches
           no greeting
+          Good morning
 
           """, "\(outcome.errorText)")
     }

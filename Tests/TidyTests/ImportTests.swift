@@ -36,7 +36,7 @@ private let arrows: [String: Set<String>] = [
     "Paths", "Policy", "Containers", "LinuxKit", "Purging", "Store", "Mounting", "CSeccomp",
   ],
   // Stands alone, for programs inside.
-  "AppContainer": ["CAppContainer"],
+  "AppContainer": ["CAppContainer", "PropertyLists"],
   // Programs.
   "sandboxfs": [
     "Paths", "Policy", "Containers", "PropertyLists", "Preferences", "Arguments", "Seal",

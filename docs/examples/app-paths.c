@@ -24,5 +24,6 @@ int main(void) {
   char *greeting = app_container_resource_path("greeting.txt");
   printf("resource=%s\n", greeting ? greeting : "none");
   free(greeting);
+  printf("text=%s\n", app_container_localized_string("Good morning", NULL));
   return 0;
 }
