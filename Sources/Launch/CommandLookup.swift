@@ -18,6 +18,8 @@ struct CommandLookup {
 
   /// The paths of what is lent to it.
   let lentPaths: [[UInt8]]
+  /// The paths of what is made for it, and of what it is shown of the host's configuration.
+  let configurationPaths: [[UInt8]]
 
   /// Looks where the sandbox will.
   init(_ sandbox: Sandbox) {
@@ -25,6 +27,9 @@ struct CommandLookup {
     bundleName = sandbox.bundleName
     lentPaths = sandbox.lent.map(\.path)
     executesByRules = sandbox.executesByRules
+    configurationPaths =
+      sandbox.files.map(\.path)
+      + sandbox.host.configuration.map { Array("/etc/".utf8) + $0.name }
     systemNames = [Array("usr".utf8)] + sandbox.host.entries.map(\.name)
   }
 
@@ -62,11 +67,18 @@ struct CommandLookup {
     if lentPaths.contains(where: { isPath(path, inside: $0) }) {
       return (try? Descriptor.exactly(path)) == nil ? .missing : .notExecutable
     }
+    // What is made for it need not be there outside, and of what is shown nothing is a program.
+    if let shown = configurationPaths.first(where: { isPath(path, inside: $0) }) {
+      return path == shown || isThere(path) ? .notExecutable : .missing
+    }
     // Programs of the system are root's: their links may be followed.
     guard systemNames.contains(first) else { return .missing }
-    let isThere = (try? path.withCPath { path throws(Errno) in Glibc.access(path, F_OK) }) == 0
-    guard isThere else { return .missing }
+    guard isThere(path) else { return .missing }
     return isProgram(path) ? .executable : .notExecutable
+  }
+
+  private func isThere(_ path: [UInt8]) -> Bool {
+    (try? path.withCPath { path throws(Errno) in Glibc.access(path, F_OK) }) == 0
   }
 
   private func findingInView(_ path: [UInt8]) -> Finding {
@@ -100,5 +112,49 @@ struct CommandLookup {
     }
     guard let status else { return false }
     return status.kind == .regular && status.permissions & 0o111 != 0
+  }
+}
+
+// MARK: - The working directory
+
+extension CommandLookup {
+  /// Throws if there is no such directory inside, as far as that can be known from outside.
+  func checkDirectory(_ path: [UInt8]) throws(LaunchError) {
+    let temporary = Array("/tmp".utf8)
+    let place =
+      isPath(path, inside: temporary)
+      ? Sandbox.home + Array("/tmp".utf8) + path.dropFirst(temporary.count) : path
+    if path == Sandbox.home || hasDirectory(place) ?? true { return }
+    throw LaunchError(
+      .ours, "--cwd: there is no directory '\(path.printable)' in the container")
+  }
+
+  /// nil for what only the container knows.
+  private func hasDirectory(_ path: [UInt8]) -> Bool? {
+    let names = path.split(separator: UInt8(ascii: "/")).map(Array.init)
+    if names.contains(where: isDots) { return nil }
+    if path.starts(with: Sandbox.home + [UInt8(ascii: "/")]) {
+      return hasDirectoryInView(Array(names.dropFirst(2)))
+    }
+    if lentPaths.contains(where: { isPath(path, inside: $0) }) {
+      return (try? Descriptor.exactly(path).status().kind) == .directory
+    }
+    guard let first = names.first, systemNames.contains(first) else {
+      let madeForIt = ["dev", "etc", "home", "proc", "run", "sys", "var"].map { Array($0.utf8) }
+      let leadsToLent = lentPaths.contains { isPath($0, inside: path) }
+      return names.first.map(madeForIt.contains) ?? true || leadsToLent ? nil : false
+    }
+    return (try? Descriptor.following(path).status().kind) == .directory
+  }
+
+  private func hasDirectoryInView(_ names: [[UInt8]]) -> Bool? {
+    do throws(Errno) {
+      let isInBundle = names.first == bundleName
+      let start = isInBundle ? view + [UInt8(ascii: "/")] + bundleName : view
+      _ = try Walker.open(path: start).enter(path: names.dropFirst(isInBundle ? 1 : 0))
+      return true
+    } catch {
+      return [.noEntry, .notDirectory].contains(error) ? false : nil
+    }
   }
 }

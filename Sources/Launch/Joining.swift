@@ -41,6 +41,10 @@ extension Launch {
         == RunningProcess.current.namespace(.network)
       process = try JoinedProcess(namespaces, start)
     } catch {
+      if error.what == "directory" {
+        let path = sandbox.directory.printable
+        throw LaunchError(.ours, "--cwd: '\(path)' in the container: \(error.errno.message)")
+      }
       throw LaunchError(
         .ours, "cannot join \(record.identifier) (\(error.what)): \(error.errno.message)")
     }

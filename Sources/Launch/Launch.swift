@@ -104,7 +104,9 @@ public enum Launch {
   ) throws(LaunchError) -> Int32 {
     var sandbox = sandbox
     try checkExecution(of: sandbox)
-    try CommandLookup(sandbox).check(sandbox.command[0], path: sandbox.searchPath)
+    let lookup = CommandLookup(sandbox)
+    try lookup.check(sandbox.command[0], path: sandbox.searchPath)
+    try lookup.checkDirectory(sandbox.directory)
     if sandbox.reach.display != nil { try makeDisplayDirectory(for: sandbox) }
     guard let daemon = ProcessHandle(pid: daemon) else { throw daemonDied }
     let relay = try terminal(for: sandbox)

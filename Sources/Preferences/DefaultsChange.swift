@@ -169,10 +169,12 @@ func truth(_ text: String) -> Bool? {
   }
 }
 
-/// A word in an error, without what would steer a terminal.
-func shown(_ word: [UInt8]) -> String {
-  let text = String(decoding: word, as: UTF8.self)
-  return String(
+/// A word in an error, without what would steer a terminal; of a long one the beginning.
+public func shown(_ word: [UInt8]) -> String {
+  let longest = 60
+  let text = String(decoding: word.prefix(longest * 8), as: UTF8.self)
+  let harmless = String(
     String.UnicodeScalarView(
       text.unicodeScalars.map { $0.value < 32 || $0.value == 127 ? "?" : $0 }))
+  return harmless.count > longest ? harmless.prefix(longest) + "..." : harmless
 }

@@ -55,13 +55,15 @@ extension Setting {
     }
   }
 
-  /// A value as a person knows it.
-  public func words(for value: PropertyList) -> String {
+  /// A value as a person knows it; `plain` is the text of one that has no name.
+  public func words(
+    for value: PropertyList, _ plain: (PropertyList) -> String = { $0.plainText }
+  ) -> String {
     switch kind {
-    case .toggle(let on, let off): value == on ? "on" : value == off ? "off" : value.plainText
+    case .toggle(let on, let off): value == on ? "on" : value == off ? "off" : plain(value)
     case .choice(let choices), .shown(let choices):
-      choices.first { $0.value == value }?.title ?? value.plainText
-    case .slider, .text, .unknown: value.plainText
+      choices.first { $0.value == value }?.title ?? plain(value)
+    case .slider, .text, .unknown: plain(value)
     }
   }
 

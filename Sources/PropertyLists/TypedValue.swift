@@ -123,7 +123,10 @@ enum TypedValue {
     let shifted = month > 2 ? year : year - 1
     let monthFromMarch = (month + 9) % 12
     let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
-    return shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
+    let days =
+      shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
+    // A month may have fewer days.
+    return Self.date(days: days) == (year, month, day) ? days : nil
   }
 
   /// The inverse of `days`, for years from 1 on: eras of 400 years all have as many days.

@@ -64,6 +64,11 @@ let defaultsWriteSubcommand = Subcommand(
   let key = arguments.positionals[1]
   let words = Array(arguments.positionals.dropFirst(2))
   guard !words.isEmpty else {
+    guard key.first(where: { $0 > 32 }).map("{(<".utf8.contains) == true else {
+      throw UsageError(
+        "sandboxfs defaults write",
+        "VALUE is missing behind '\(shown(key))'; alone stands a dictionary, '{ KEY = VALUE; }'")
+    }
     try replaceAll(arguments, by: try dictionary(key, called: "the value"), "defaults write")
     return 0
   }

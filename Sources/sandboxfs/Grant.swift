@@ -4,11 +4,15 @@ internal import Arguments
 internal import Containers
 internal import Launch
 internal import LinuxKit
+internal import Mounting
 internal import Paths
 internal import Store
 
 private let readOnly = Option("read-only", "r", summary: "let it read there and change nothing")
 private let all = Option("all", summary: "take back everything")
+private let takenAllowance = Option(
+  "allow", value: "WHAT", .oneOf(Allowance.allCases.map(\.rawValue).sorted()),
+  summary: "take back that it may reach something, by name; may be repeated")
 private let appAndPlaces = [Positional("APP", .app), Positional("PATH", .file, .any)]
 
 let grantSubcommand = Subcommand(
@@ -67,18 +71,22 @@ let revokeSubcommand = Subcommand(
     discussion: [
       "An app that runs keeps what it has until it ends; 'sandboxfs kill' ends it."
     ],
-    positionals: appAndPlaces, options: [allowOption, all], exitStatuses: plainStatuses)
+    positionals: appAndPlaces, options: [takenAllowance, all], exitStatuses: plainStatuses)
 ) { arguments in
   let paths = arguments.positionals.dropFirst()
-  let reached = allowances(arguments)
+  let reached = allowances(arguments, takenAllowance)
   let takesAll = arguments.has(all)
+  if takesAll, !paths.isEmpty || !reached.isEmpty {
+    throw UsageError(
+      "sandboxfs revoke", "--all takes back everything: leave it out, or PATH and --allow")
+  }
   if paths.isEmpty, reached.isEmpty, !takesAll {
     throw UsageError("sandboxfs revoke", "PATH is missing; try 'sandboxfs revoke --help'")
   }
   let container = try container(arguments.positionals[0], arguments)
   try container.store.changeGrants(of: container.identifier) { lent, allowed throws(StoreError) in
     if takesAll { (lent, allowed) = ([], []) }
-    for path in paths where !takesAll {
+    for path in paths {
       let names = [try? canonicalPath(path), path.withoutSlashAtEnd]
       guard let index = lent.firstIndex(where: { names.contains($0.path) }) else {
         throw StoreError(
@@ -87,7 +95,7 @@ let revokeSubcommand = Subcommand(
       }
       lent.remove(at: index)
     }
-    if let name = reached.subtracting(allowed).min(), !takesAll {
+    if let name = reached.subtracting(allowed).min() {
       throw StoreError(
         .notFound, "\(container.identifier) was not allowed \(name): see 'sandboxfs grants'")
     }
@@ -98,9 +106,11 @@ let revokeSubcommand = Subcommand(
 }
 
 /// What `--allow` names.
-func allowances(_ arguments: ParsedArguments) -> Set<Allowance> {
+func allowances(
+  _ arguments: ParsedArguments, _ option: Option = allowOption
+) -> Set<Allowance> {
   Set(
-    arguments.values(allowOption).compactMap {
+    arguments.values(option).compactMap {
       Allowance(rawValue: String(decoding: $0, as: UTF8.self))
     })
 }
@@ -126,7 +136,9 @@ private func mayUse(_ grant: Grant, _ record: ContainerRecord) -> Bool {
 }
 
 private func tellIfItRuns(_ container: Container, _ what: String) {
-  let runs = RunningApp.all().filter { $0.identifier == container.identifier.bytes }
+  // Another store may have an app of this name. A daemon that does not answer has none that runs.
+  guard let status = try? DaemonStatus.ask(container.directory.descriptor) else { return }
+  let runs = RunningApp.all(device: status.device)
   if !runs.isEmpty { complain("sandboxfs: \(container.identifier) runs; \(what)") }
 }
 

@@ -13,14 +13,20 @@ let allowOption = Option(
   summary: "let it reach something outside, by name; may be repeated")
 
 let withOption = Option(
-  "with", "w", value: "PATH[:ro]", .file,
-  summary: "lend it a file or directory for this once; may be repeated")
+  "with", "w", value: "PATH[:ro|:rw]", .file,
+  summary: "lend it a file or directory for this once, to read and write if no ':ro' is behind it; "
+    + "may be repeated")
 private let showEnvironmentOption = Option(
   "show-environment",
   summary: "run nothing; print the variables that it gets, without APP the table of them")
 
 private let ephemeral = Option(
   "ephemeral", summary: "run it in a copy of its container, which is thrown away afterwards")
+
+/// The options that say nothing without an app.
+private let forAnApp = [
+  allowOption, withOption, ephemeral, environmentOption, directoryOption, statusOption,
+]
 
 let runSubcommand = Subcommand(
   command: Command(
@@ -38,10 +44,7 @@ let runSubcommand = Subcommand(
       "A program whose standard streams are terminals gets one of its own in their place.",
     ],
     positionals: [Positional("APP|BUNDLE", .app, .optional)], rest: "COMMAND [ARG...]",
-    options: [
-      allowOption, withOption, ephemeral, environmentOption, directoryOption, statusOption,
-      showEnvironmentOption,
-    ],
+    options: forAnApp + [showEnvironmentOption],
     exitStatuses: programStatuses),
   usageStatus: 125, failureStatus: 125
 ) { arguments in
@@ -51,6 +54,10 @@ let runSubcommand = Subcommand(
   if arguments.has(showEnvironmentOption) { return try showEnvironment(arguments) }
   guard !arguments.positionals.isEmpty else {
     if arguments.rest != nil { throw UsageError("sandboxfs run", "APP is missing before '--'") }
+    if let option = forAnApp.first(where: arguments.has) {
+      throw UsageError(
+        "sandboxfs run", "--\(option.name) is for a run: APP is missing; see 'sandboxfs list'")
+    }
     return try listSubcommand.run(arguments)
   }
   try Launch.checkMachine()
@@ -70,7 +77,7 @@ private func run(_ arguments: ParsedArguments, _ options: RunOptions) throws -> 
   let word = arguments.positionals[0]
   let isBundle = word.contains(UInt8(ascii: "/"))
   guard isBundle || arguments.has(ephemeral) else {
-    return try run(in: preparedContainer(word, arguments), arguments, options)
+    return try run(in: installed(word, arguments), arguments, options)
   }
   // What is left of others is removed with their views only.
   Launch.sweep(environment: options.environment)
@@ -78,7 +85,7 @@ private func run(_ arguments: ParsedArguments, _ options: RunOptions) throws -> 
   if isBundle {
     throwAway = try Store.openOrCreate(try location(arguments)).throwAwayInstall(from: word)
   } else {
-    let container = try preparedContainer(word, arguments)
+    let container = try installed(word, arguments)
     try container.requireLaunchable()
     throwAway = try container.store.throwAwayCopy(of: container)
   }
@@ -91,6 +98,21 @@ private func run(_ arguments: ParsedArguments, _ options: RunOptions) throws -> 
     complain("sandboxfs run: \(error.message)")
   }
   return try result.get()
+}
+
+/// The container of an app that is installed.
+///
+/// Who writes the name of a bundle that lies here is told how to run that.
+private func installed(_ word: [UInt8], _ arguments: ParsedArguments) throws -> Container {
+  do {
+    return try preparedContainer(word, arguments)
+  } catch {
+    let isNone = error is Failure || (error as? StoreError)?.kind == .notFound
+    let isHere = (try? Descriptor.following(word).status().kind) == .directory
+    guard isNone, isHere else { throw error }
+    throw Failure(
+      "no app is called '\(word.printable)'; './\(word.printable)' runs the bundle that lies here")
+  }
 }
 
 private func run(
@@ -124,7 +146,14 @@ private func showEnvironment(_ arguments: ParsedArguments) throws -> Int32 {
     try Output.write(EnvironmentTables(arguments).text)
     return 0
   }
-  _ = try container(word, arguments)
+  // For a bundle that is not installed they are the same.
+  if word.contains(UInt8(ascii: "/")) {
+    guard (try? Descriptor.following(word).status().kind) == .directory else {
+      throw Failure("\(word.printable): there is no bundle")
+    }
+  } else {
+    _ = try container(word, arguments)
+  }
   let variables = Launch.environment(try runOptions(arguments))
   try Output.write(variables.map { $0.printable + "\n" }.joined())
   return 0

@@ -47,7 +47,7 @@ let settingsSubcommand = Subcommand(
     if words.count == 3 { return try change(setting, to: words[2], file, view) }
     let state = State(setting, try file.read())
     if arguments.has(json) { return state.json.document }
-    return state.value.map { shown($0) + "\n" } ?? ""
+    return state.value.map { setting.words(for: $0, shown) + "\n" } ?? ""
   }
   try Output.write(text)
   return 0
@@ -127,7 +127,7 @@ private func change(
   do throws(DefaultsMistake) {
     value = if let word { try setting.value(of: word) } else { nil }
   } catch {
-    throw Failure("\(setting.key.printable): \(error)")
+    throw UsageError("sandboxfs settings", "\(setting.key.printable): \(error)")
   }
   try file.change(in: view) { old in
     if old == nil, value == nil { return nil }

@@ -37,8 +37,8 @@ struct Table {
   private mutating func rendered() -> String {
     let shown = rows.map { $0.map { $0.isEmpty ? "-" : $0 } }
     widths = headings.indices.map { column in
-      let former = widths.isEmpty ? headings[column].count : widths[column]
-      return max(former, shown.map { $0[column].count }.max() ?? 0)
+      let former = widths.isEmpty ? headings[column].columnCount : widths[column]
+      return max(former, shown.map { $0[column].columnCount }.max() ?? 0)
     }
     let heading = hasHeading ? [Style.bold(line(headings, widths))] : []
     hasHeading = false
@@ -48,7 +48,7 @@ struct Table {
   private func line(_ cells: [String], _ widths: [Int]) -> String {
     var text = ""
     for (cell, width) in zip(cells.dropLast(), widths) {
-      text += cell + String(repeating: " ", count: width - cell.count + 2)
+      text += cell + String(repeating: " ", count: width - cell.columnCount + 2)
     }
     return text + (cells.last ?? "")
   }
@@ -56,12 +56,39 @@ struct Table {
 
 /// Names and values below each other, aligned.
 func listing(_ entries: [(name: String, value: String)]) -> String {
-  let width = entries.map(\.name.count).max() ?? 0
+  let width = entries.map(\.name.columnCount).max() ?? 0
   return entries.map { entry in
-    let padding = String(repeating: " ", count: width - entry.name.count + 2)
+    let padding = String(repeating: " ", count: width - entry.name.columnCount + 2)
     return "\(entry.name)\(padding)\(entry.value)\n"
   }.joined()
 }
+
+extension String {
+  /// How many columns it takes on a terminal.
+  var columnCount: Int { reduce(0) { $0 + $1.columnCount } }
+}
+
+extension Character {
+  /// How many columns it takes: two for those that are as wide as high.
+  fileprivate var columnCount: Int {
+    if unicodeScalars.contains(where: { scalar in
+      wideScalars.contains { $0.contains(scalar.value) }
+    }) {
+      return 2
+    }
+    switch unicodeScalars.first?.properties.generalCategory {
+    case .nonspacingMark, .enclosingMark, .format: return 0
+    default: return 1
+    }
+  }
+}
+
+/// Unicode's East Asian wide and full-width characters, and pictures.
+private let wideScalars: [ClosedRange<UInt32>] = [
+  0x1100...0x115F, 0x231A...0x231B, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97C,
+  0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF01...0xFF60, 0xFFE0...0xFFE6,
+  0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1FAFF, 0x20000...0x3FFFD,
+]
 
 /// A number of things, in the plural but for one.
 func counted(_ count: Int, _ noun: String, _ plural: String? = nil) -> String {

@@ -77,7 +77,9 @@ struct RunningSandboxTests {
       atPath: view.path + "/view/Documents/link", withDestinationPath: "/bin/true")
     let rows: [(String, LaunchError.Kind?)] = [
       ("true", nil), ("/usr/bin/true", nil), ("/bin/true", nil), ("no-such-command", .notFound),
-      ("/usr/bin/none", .notFound), ("/etc/passwd", .notFound), ("/root/x", .notFound),
+      ("/usr/bin/none", .notFound), ("/etc/passwd", .notExecutable),
+      ("/etc/alternatives", .notExecutable), ("/etc/alternatives/none", .notFound),
+      ("/etc/shadow", .notFound), ("/root/x", .notFound),
       ("/usr", .notExecutable), ("/usr/share/dict/none", .notFound),
       ("/home/app/Documents/script", .notExecutable), ("Documents/script", .notExecutable),
       ("/home/app/Documents", .notExecutable), ("Documents", .notFound),

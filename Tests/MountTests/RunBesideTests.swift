@@ -158,6 +158,41 @@ struct RunBesideTests {
     }
   }
 
+  @Test("a directory that is not there is named, and a bundle that lies here")
+  func named() throws {
+    try withRunScene(.root) { scene in
+      let bundle = try scene.makeBundle("Named", script: "#!/bin/sh\nsleep 60\n")
+      try scene.install(bundle)
+      let app = "org.example.Named"
+      let run = try scene.startSleeping(app)
+      defer { run.end() }
+      for (place, isThere) in [
+        ("none", false), ("/usr/none", false), ("/root", false), ("/tmp/none", false),
+        ("Named.app/Named", false), ("Named.app", true), ("/tmp", true), ("/", true),
+        ("/usr/bin", true), ("/etc/ssl", true), ("Library/Caches", true),
+      ] {
+        let outcome = try scene.run(app, options: ["--cwd", place], ["pwd"])
+        let path = place.hasPrefix("/") ? place : "/home/app/" + place
+        let line = "sandboxfs run: --cwd: there is no directory '\(path)' in the container\n"
+        #expect(outcome.status == (isThere ? 0 : 125), "\(place): \(outcome.errorText)")
+        #expect(outcome.errorText == (isThere ? "" : line))
+      }
+      let joined = try scene.perform([scene.program, "exec", "--cwd", "none", app, "--", "pwd"])
+      #expect(joined.status == 125)
+      #expect(
+        joined.errorText == "sandboxfs exec: --cwd: '/home/app/none' in the container: "
+          + "No such file or directory\n")
+      let script = """
+        cd "$(dirname "$1")"; "$0" run Named.app; echo $?; "$0" run --show-environment ./Named.app
+        """
+      let here = try scene.perform(["sh", "-c", script, scene.program, bundle])
+      #expect(
+        here.errorText == "sandboxfs run: no app is called 'Named.app'; './Named.app' runs the "
+          + "bundle that lies here\n")
+      #expect(here.text.hasPrefix("125\n") && here.text.contains("HOME=/home/app\n"))
+    }
+  }
+
   private func readlinkable(_ path: String) -> Bool {
     (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil
   }

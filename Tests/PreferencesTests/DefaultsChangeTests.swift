@@ -63,6 +63,10 @@ struct DefaultsChangeTests {
       (["-int", "18446744073709551616"], "expected a whole number"), (["-int"], "expected a whole"),
       (["-bool", "maybe"], "expected true, false, yes or no"), (["-data", "0f1"], "hexadecimal"),
       (["-data", "zz"], "hexadecimal"), (["-date", "2003-13-01"], "expected a date"),
+      (["-date", "2024-02-30"], "expected a date"), (["-date", "2023-02-29"], "expected a date"),
+      (
+        ["-int", String(repeating: "9x", count: 5000)], "'\(String(repeating: "9x", count: 30))...'"
+      ),
       (["-float", "x"], "expected a number"),
       (["-dict", "a"], "expected a value behind the key 'a'"),
       (["-array", "-array", "a"], "can stand only directly behind the key"),
