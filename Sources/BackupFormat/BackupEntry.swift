@@ -123,6 +123,7 @@ extension BackupEntry {
     return nil
   }
 
-  /// How deep an entry may lie: each step costs whoever walks there.
-  private static let maximumDepth = 1024
+  /// How deep an entry may lie: each step costs whoever walks there, and is in the path of all that
+  /// is below.
+  public static let maximumDepth = 1024
 }

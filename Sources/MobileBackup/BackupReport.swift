@@ -36,4 +36,6 @@ public struct BackupReport: Equatable, Sendable {
   public var unstable: [[UInt8]] = []
   /// What has no place in the format: pipes, sockets and devices.
   public var leftOut: [[UInt8]] = []
+  /// What lies deeper than a restore makes anything.
+  public var tooDeep: [[UInt8]] = []
 }

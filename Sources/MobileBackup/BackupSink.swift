@@ -10,6 +10,8 @@ struct BackupSink: SelectionSink {
   private(set) var failure: BackupError?
   /// What has no place in the format.
   private(set) var leftOut: [[UInt8]] = []
+  /// What lies too deep.
+  private(set) var tooDeep: [[UInt8]] = []
 
   init(_ writer: BackupWriter, domain: String) {
     self.writer = writer
@@ -50,6 +52,7 @@ struct BackupSink: SelectionSink {
 
   mutating func leaveOut(_ path: [UInt8], _ kind: FileKind, _ why: Omission) throws(Errno) {
     if why == .kind { leftOut.append(path) }
+    if why == .depth { tooDeep.append(path) }
   }
 }
 

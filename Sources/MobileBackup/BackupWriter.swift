@@ -86,8 +86,9 @@ public final class BackupWriter {
       if let failure = walk.sink.failure { throw failure }
       throw BackupError("reading the data of \(container.identifier)", error)
     }
-    let leftOut = walk.finish().leftOut
-    report.leftOut += leftOut
+    let done = walk.finish()
+    report.leftOut += done.leftOut
+    report.tooDeep += done.tooDeep
     try manifest.flush()
     for id in try manifest.unseen(in: subject.domain) { try remove(id) }
   }

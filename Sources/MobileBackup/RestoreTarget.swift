@@ -17,8 +17,8 @@ final class RestoreTarget {
   private let root: Walker
   private let ownerUID: UInt32
   private let ownerGID: UInt32
-  /// The directory of the last entry, since the next one is often there too.
-  private var parentPath: [UInt8] = []
+  /// The directory of the last entry, since the next one is often there too, or below.
+  private var way: [[UInt8]] = []
   private var parent: Walker
   /// What directories get when all is in them.
   private var directories: [BackupEntry] = []
@@ -74,9 +74,9 @@ final class RestoreTarget {
     return .made(remark: remark)
   }
 
-  /// Gives directories their modes and times, those below before those above.
+  /// Gives directories their modes and times, now that nothing is made in them any more.
   func finishDirectories() throws(BackupError) {
-    for entry in directories.reversed() {
+    for entry in directories {
       do throws(Errno) {
         guard let name = try goToParent(of: entry.path), try kind(of: name) == .directory else {
           continue
@@ -103,10 +103,10 @@ final class RestoreTarget {
     let slash = UInt8(ascii: "/")
     var names = path.split(separator: slash).map(Array.init)
     guard let name = names.popLast() else { return nil }
-    let wanted = Array(names.joined(separator: [slash]))
-    if wanted == parentPath { return name }
-    var place = try root.reopened()
-    for step in names {
+    if names == way { return name }
+    let isBelow = names.starts(with: way)
+    var place = isBelow ? try parent.reopened() : try root.reopened()
+    for step in isBelow ? names.dropFirst(way.count) : names[...] {
       do throws(Errno) {
         place = try place.enter(step)
       } catch {
@@ -117,7 +117,7 @@ final class RestoreTarget {
       }
     }
     parent = place
-    parentPath = wanted
+    way = names
     return name
   }
 

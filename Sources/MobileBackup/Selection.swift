@@ -1,5 +1,6 @@
 // What of a container is backed up, and why the rest is not: the policy's word, less what carries
 // the mark of exclusion.
+internal import BackupFormat
 internal import Containers
 public import LinuxKit
 internal import Paths
@@ -35,6 +36,8 @@ public enum Omission: Equatable, Sendable {
   case bundle
   /// A pipe, a socket or a device, which the format has no place for.
   case kind
+  /// It lies deeper than a restore makes anything.
+  case depth
 }
 
 /// What is shown each entry of a container's data.
@@ -78,6 +81,11 @@ struct SelectionWalk<Sink: SelectionSink & ~Copyable>: TreeVisitor, ~Copyable {
     let path = path(of: entry.name)
     if levels.count == 1, !bundleName.isEmpty, entry.name == bundleName {
       try sink.leaveOut(path, entry.kind, .bundle)
+      return false
+    }
+    // An app can build deeper ones, whose paths would fill the disk.
+    guard levels.count <= BackupEntry.maximumDepth else {
+      try sink.leaveOut(path, entry.kind, .depth)
       return false
     }
     let zone = policy.zone(named: entry.name.span, in: zone)

@@ -27,6 +27,9 @@ final class ContainerArchive {
   private let archive: OpaquePointer
   private let shown: String
   private let staged: Walker
+  /// The directory of the last entry of the data, since the next one is often there too, or below.
+  private var way: [[UInt8]] = []
+  private var last: Walker
   private let progress: ContainerExport.Progress
   private var writer = BundleWriter()
   /// Whether the bundle is unpacked, or passed over.
@@ -50,6 +53,8 @@ final class ContainerArchive {
 
   private static let smallFileByteCount = 1 << 20
   private static let maximumRemarkCount = 1000
+  /// How many names a path may have.
+  static let maximumDepth = 1024
   /// What an entry costs at least: a place in its directory, and mostly an inode.
   private static let entryByteCount: Int64 = 4096
 
@@ -86,6 +91,7 @@ final class ContainerArchive {
     guard let reader = libarchive.archive_read_new() else { throw StoreError(shown, .noMemory) }
     archive = reader
     self.shown = shown
+    last = try saying(shown) { () throws(Errno) in try staged.reopened() }
     self.staged = place
     self.progress = progress
     // A bomb is not to take the last of the space.
@@ -158,7 +164,7 @@ final class ContainerArchive {
     let dots = [Array(".".utf8), Array("..".utf8)]
     guard path.first != UInt8(ascii: "/"), !names.isEmpty, !names.contains(where: dots.contains)
     else { throw foreign("'\(path.printable)' leads out of it") }
-    guard names.count <= 1024, names.allSatisfy({ $0.count <= 255 }) else {
+    guard names.count <= Self.maximumDepth, names.allSatisfy({ $0.count <= 255 }) else {
       throw foreign("'\(path.printable)' is longer than a path can be")
     }
     return names
@@ -299,14 +305,21 @@ final class ContainerArchive {
 
   /// The directory that an entry lies in, which is made if the archive has not said it.
   private func parent(of names: [[UInt8]], _ path: [UInt8]) throws(StoreError) -> Walker {
-    var place = try saying(path.printable) { () throws(Errno) in try staged.reopened() }
-    for (depth, name) in names.dropLast().enumerated() {
+    let parents = Array(names.dropLast())
+    let isBelow = parents.starts(with: way)
+    var place = try saying(path.printable) { () throws(Errno) in
+      isBelow ? try last.reopened() : try staged.reopened()
+    }
+    for depth in (isBelow ? way.count : 0)..<parents.count {
+      let name = parents[depth]
       place = try step(to: name, from: place, path) { _, place throws(StoreError) in
         try BundleWriter.writing(path) { () throws(Errno) in
           try place.createDirectory(name, mode: depth == 0 ? 0o755 : 0o700)
         }
       }
     }
+    way = parents
+    last = try saying(path.printable) { () throws(Errno) in try place.reopened() }
     return place
   }
 
@@ -419,11 +432,13 @@ final class ContainerArchive {
     byteCount = byteCount.addingReportingOverflow(size).partialValue
   }
 
-  /// Gives directories their modes and times, those below before those above.
+  /// Gives directories their modes and times, now that nothing is made in them any more.
   private func finishDirectories() throws(StoreError) {
-    for directory in directories.reversed() {
+    for directory in directories {
+      let parent = try parent(of: directory.names, Array(shown.utf8))
       try saying("unpacking \(shown)") { () throws(Errno) in
-        let place = try staged.enter(path: directory.names)
+        guard let name = directory.names.last else { return }
+        let place = try parent.enter(name)
         // Its owner must be able to go on in it.
         try place.descriptor.setPermissions(directory.permissions | 0o700)
         try place.descriptor.setTimes(directory.modified)

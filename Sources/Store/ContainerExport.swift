@@ -117,6 +117,12 @@ public final class ContainerExport {
     }
   }
 
+  /// Leaves out what is in a directory that an app has built too deep.
+  fileprivate func leaveOut(_ path: [UInt8]) {
+    let line = "what is below \(Array(path.prefix(100)).printable)… is left out: it lies too deep"
+    if report.remarks.last != line { report.remarks.append(line) }
+  }
+
   /// Adds what was found at a path of the archive.
   fileprivate func add(
     _ found: DirectoryEntry, at path: [UInt8], in directory: borrowing Walker
@@ -348,6 +354,11 @@ private struct ExportWalk: TreeVisitor {
     let goesAtExit =
       policy?.attributes(of: zone(of: entry.name)).purge.contains(.exit) ?? false
     guard !goesAtExit else { return false }
+    // Nobody could import it.
+    guard levels.count < ContainerArchive.maximumDepth else {
+      export.leaveOut(path)
+      return false
+    }
     do throws(StoreError) {
       try export.add(entry, at: path + [UInt8(ascii: "/")] + entry.name, in: directory)
     } catch {

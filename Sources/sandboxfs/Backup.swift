@@ -51,7 +51,9 @@ let backupMakeSubcommand = Subcommand(
     exitStatuses: [
       ExitStatus("0", "it is done"),
       ExitStatus(
-        "1", "it could not be done, or a file changed again and again while it was copied"),
+        "1",
+        "it could not be done, or a file changed again and again while it was copied, or lies too "
+          + "deep"),
       ExitStatus("2", "the command line was not understood"),
     ])
 ) { arguments in
@@ -154,8 +156,16 @@ private func make(
   complain(
     report.leftOut.map { "\($0.printable): it is neither file, directory nor link" }, "backup make")
   complain(
+    report.tooDeep.map { "\(shortened($0)): it lies too deep in other directories" }, "backup make")
+  complain(
     report.unstable.map { "\($0.printable) changed while it was copied, each time" }, "backup make")
-  return report.unstable.isEmpty ? 0 : 1
+  return report.unstable.isEmpty && report.tooDeep.isEmpty ? 0 : 1
+}
+
+/// The beginning of a path that may have any length.
+private func shortened(_ path: [UInt8]) -> String {
+  let limit = 100
+  return path.count <= limit ? path.printable : Array(path.prefix(limit)).printable + "…"
 }
 
 /// Saves each bundle under a name that says which it is, so that it is written once.
@@ -207,7 +217,7 @@ private func tell(
         ("copiedBytes", .integer(report.copiedByteCount)),
         ("unchanged", .integer(Int64(report.unchangedCount))),
         ("unstable", .array(report.unstable.map { .string($0.printable) })),
-        ("leftOut", .array(report.leftOut.map { .string($0.printable) })),
+        ("leftOut", .array((report.leftOut + report.tooDeep).map { .string($0.printable) })),
       ]).document)
   }
   let names = subjects.count == 1 ? "\(subjects[0].container.identifier)" : "\(subjects.count) apps"

@@ -52,6 +52,7 @@ enum BackupQuestion {
     case .mark: "it carries the mark of 'sandboxfs exclude'"
     case .bundle: "the bundle is installed, not backed up"
     case .kind: "it is neither file, directory nor link"
+    case .depth: "it lies too deep in other directories"
     }
   }
 

@@ -265,4 +265,22 @@ import Testing
       """)
     #expect(said == "0\n" || said.hasPrefix("unsupported"), "\(said)")
   }
+
+  @Test("a tree that an app has built too deep is left out, and the rest is saved")
+  func deep() throws {
+    let said = try shell(
+      """
+      cd $C/data/Documents; echo x > f
+      python3 -c "
+      import os
+      for _ in range(1100): os.mkdir('n'); os.chdir('n')"
+      chown -R $(stat -c %u .) f; cd "$PLACE"
+      sandboxfs backup $APP backups > /dev/null; echo $?; sandboxfs export $APP a.tar.zst
+      sandboxfs uninstall --yes $APP > /dev/null; sandboxfs import a.tar.zst > /dev/null; echo $?
+      cat $C/data/Documents/f; sandboxfs uninstall --yes $APP > /dev/null
+      """)
+    #expect(said.contains("…: it lies too deep in other directories\n1\n"), "\(said)")
+    #expect(said.contains("sandboxfs export: what is below data/Documents/n/n/"), "\(said)")
+    #expect(said.hasSuffix("it lies too deep\n0\nx\n"), "\(said)")
+  }
 }
