@@ -43,9 +43,11 @@ struct Arena {
     /// How often the process that served hung, and how many of these are in the log.
     var hangs: UInt32
     var loggedHangs: UInt32
+    /// Not 0 where whoever mounts has been told that the view is served.
+    var isAnnounced: UInt32
   }
 
-  static let layoutVersion: UInt32 = 5
+  static let layoutVersion: UInt32 = 6
   private static let headerByteCount = 4096
   private static let journalByteCount = (RequestJournal.byteCount + 4095) & ~4095
   private static let nodeCapacity: UInt32 = 1 << 24

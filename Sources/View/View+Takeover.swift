@@ -222,6 +222,12 @@ extension ViewFileSystem {
     report("a request has hung the process that served it, which was killed")
   }
 
+  /// Whether whoever mounts has been told that the view is served.
+  public var isAnnounced: Bool { arena.header.pointee.isAnnounced != 0 }
+
+  /// Notes that they have.
+  public func noteAnnouncement() { arena.header.pointee.isAnnounced = 1 }
+
   /// The view is gone: nobody is to take over.
   public func noteEnd() { arena.header.pointee.hasEnded = 1 }
 

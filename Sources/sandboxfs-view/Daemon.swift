@@ -68,7 +68,6 @@ final class Daemon: Sendable {
   /// Says that the view is there, and has it served until the kernel ends the connection.
   func run() throws(StartError) {
     guard isSupervised else {
-      startup.answer("ready")
       serve()
       return emptyAtExit()
     }
@@ -100,7 +99,6 @@ final class Daemon: Sendable {
       throw StartError("cannot start the process that serves", error)
     }
     if let worker {
-      startup.answer("ready")
       DaemonProcess.leaveStartBehind()
       return supervisor.watch(worker, terminate: control.unmount)
     }
@@ -143,11 +141,21 @@ final class Daemon: Sendable {
       if fileSystem.supervision.restarts > 0 {
         fileSystem.notePause(until: monotonicMicroseconds())
       }
+      announce()
       try caller.serving { () throws(Errno) in try session.serve(threads: loopThreads) }
     } catch {
       fail(error)
     }
     audit.finish()
+  }
+
+  /// Says that the view is served, if nobody has.
+  ///
+  /// Only who serves says so: whoever watches may be dead by now, and another one in its place.
+  private func announce() {
+    guard !fileSystem.isAnnounced else { return }
+    startup.announce()
+    fileSystem.noteAnnouncement()
   }
 
   /// Starts all that is there beside the requests of the kernel's, and becomes a part of it.

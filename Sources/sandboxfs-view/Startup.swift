@@ -76,6 +76,13 @@ final class Startup: Sendable {
   /// Nobody may be there any more to read it.
   func answer(_ line: String) {
     if handover != nil { return DaemonProcess.complain("sandboxfs-view: \(line)") }
+    write(line)
+  }
+
+  /// Says that the view is served, by the pipe of the first program: once in a view's life.
+  func announce() { write("ready") }
+
+  private func write(_ line: String) {
     let pipe = Descriptor(owning: Startup.readiness)
     try? pipe.writeAll(Array(line.utf8) + [UInt8(ascii: "\n")])
   }

@@ -178,7 +178,8 @@ final class Supervisor {
 
   private func takeOver() {
     do throws(DamagedState) {
-      try fileSystem.takeOver(keeping: ownDescriptors, session)
+      let pipe = fileSystem.isAnnounced ? [] : [Startup.readiness]
+      try fileSystem.takeOver(keeping: ownDescriptors + pipe, session)
     } catch {
       DaemonProcess.complain("sandboxfs-view: cannot go on: \(error.description)")
       DaemonProcess.exit(WorkerStatus.damaged)

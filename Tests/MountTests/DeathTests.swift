@@ -2,6 +2,7 @@
 // programs that run inside.
 
 import Glibc
+import TestSupport
 import Testing
 
 /// `die` kills who serves the view, and waits until another does.
@@ -61,5 +62,19 @@ struct DeathTests {
         eventually unmounted
         """#)
     #expect(said == "runs\nkept\nstatus 7\n")
+  }
+
+  @Test("a mount is there, and said to be there, though who watches dies when it begins")
+  func beginning() throws {
+    try withTemporaryDirectory { tools in
+      try compileC("firstdeath", to: tools + "/firstdeath")
+      let said = try shell(
+        #"""
+        for _ in 1 2 3 4 5 6 7 8; do
+          TOOLS/firstdeath sandboxfs mount $APP view && touch view/tmp/a && sandboxfs unmount view
+        done
+        """#.replacing("TOOLS", with: tools))
+      #expect(said == "")
+    }
   }
 }
