@@ -138,6 +138,23 @@ extension NodeTable {
     slab.forEach { index in set.insert(record(index).pointee.descriptor) }
   }
 
+  /// The numbers of nodes that nothing but the kernel's references keeps: no name leads to them,
+  /// and nobody has them open.
+  func unnamedNodes() -> [UInt64] {
+    lock.lock()
+    defer { lock.unlock() }
+    var found: [UInt64] = []
+    slab.forEach { index in
+      let node = record(index).pointee
+      if node.state.contains(.unhashed), node.state.isDisjoint(with: .permanent), node.opens == 0,
+        node.pins == 0, node.lookups > 0
+      {
+        found.append(id(of: index))
+      }
+    }
+    return found
+  }
+
   /// The backing files of all nodes.
   func ownedBackings() -> Set<Int32> {
     var owned: Set<Int32> = []

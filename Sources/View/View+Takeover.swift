@@ -36,6 +36,17 @@ extension ViewFileSystem {
     arena.header.pointee.restarts += 1
   }
 
+  /// Ends the nodes without a name that the kernel does not know any more.
+  ///
+  /// It says once that it forgets one, which is lost with a process that dies over reading it; and
+  /// a lookup is counted before its answer is sent. Beside the requests.
+  public func forgetLost() {
+    guard let kernelNodes else { return }
+    for node in nodes.unnamedNodes() where !kernelNodes.contains(NodeID(node)) {
+      nodes.forget(node, .max)
+    }
+  }
+
   /// The file in memory that the state is in; -1 if the view ends with this process.
   public var stateFile: CInt { arena.file }
 

@@ -169,8 +169,18 @@ final class Daemon: Sendable {
       fail(error)
     }
     fileSystem.reportHangs()
-    // Whoever takes over has none of it.
-    if fileSystem.supervision.restarts == 0 { DaemonProcess.leaveStartBehind() }
+    if fileSystem.supervision.restarts == 0 {
+      // Whoever takes over has none of it.
+      DaemonProcess.leaveStartBehind()
+    } else {
+      try? DaemonProcess.startThread { [fileSystem] in
+        // What was known by a name when it was lost may lose the name later.
+        for seconds: UInt32 in [0, 10, 100, 1000] {
+          Pause.microseconds(seconds * 1_000_000)
+          fileSystem.forgetLost()
+        }
+      }
+    }
     fileSystem.watchPropertyLists()
   }
 
