@@ -45,14 +45,18 @@ void cfuse_drop_message(struct cfuse_context *context);
 /// of ours too, but from 3.18 on it is built without that.
 struct channel {
   struct fuse_session *session;
-  /// Where libfuse writes answers: to memory, or to the device.
+  /// Where libfuse writes answers, once it knows it: to memory, or to the device.
   int number;
+  int knows_number;
   /// That memory.
   struct out_header *answer;
 };
 
-/// A session that answers into memory. 0, or -errno.
+/// A session that answers into memory; to be closed also where this fails. 0, or -errno.
 int cfuse_open_channel(struct cfuse_context *context, struct channel *channel);
+/// Does without the memory, before `number` leads elsewhere.
+void cfuse_forget_answers(struct channel *channel);
+void cfuse_close_channel(struct channel *channel);
 /// Has libfuse answer a message into memory; false if it gives none.
 int cfuse_answer_in_memory(const struct channel *channel, void *message, size_t length);
 /// Has a thread's own session know what is agreed. 0, or -errno.

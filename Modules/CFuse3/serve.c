@@ -217,13 +217,12 @@ static int serve_requests(struct server *server, const struct channel *channel, 
 static void *run_thread(void *raw) {
   struct server *server = raw;
   struct cfuse_context *context = server->context;
-  // Never destroyed: another thread may still owe the answer to a request that was read here.
   struct channel channel;
   size_t size = context->max_write + PAGE;
   int result = cfuse_open_channel(context, &channel);
   if (result == 0) result = cfuse_join_agreement(context, &channel);
   if (result == 0 && !context->keeps) {
-    munmap(channel.answer, MESSAGE);
+    cfuse_forget_answers(&channel);
     result = lead_to_device(server, &channel);
   }
   void *buffer = result == 0 ? map_buffer(size) : NULL;
@@ -231,12 +230,13 @@ static void *run_thread(void *raw) {
   if (buffer) {
     __atomic_store_n(&server->serves, 1, __ATOMIC_SEQ_CST);
     result = serve_requests(server, &channel, buffer, size);
-  } else if (__atomic_load_n(&server->serves, __ATOMIC_SEQ_CST)) {
-    // The others go on without it.
-    result = 0;
-  } else if (result == 0) {
-    result = -ENOMEM;
+  } else {
+    if (result == 0) result = -ENOMEM;
+    // The others go on without it, and the next request tries again.
+    if (__atomic_load_n(&server->serves, __ATOMIC_SEQ_CST)) result = 0;
+    __atomic_fetch_sub(&server->active, 1, __ATOMIC_SEQ_CST);
   }
+  cfuse_close_channel(&channel);
   int none = 0;
   __atomic_compare_exchange_n(&server->result, &none, result, 0, __ATOMIC_SEQ_CST,
                               __ATOMIC_SEQ_CST);

@@ -12,23 +12,31 @@ int cfuse_open_channel(struct cfuse_context *context, struct channel *channel) {
   char *arguments[] = {(char *)"sandboxfs-view", NULL};
   struct fuse_args args = FUSE_ARGS_INIT(1, arguments);
   char place[32];
-  channel->number = memfd_create("answers", MFD_CLOEXEC);
+  *channel = (struct channel){.number = memfd_create("answers", MFD_CLOEXEC)};
   if (channel->number < 0 || ftruncate(channel->number, MESSAGE) < 0) return -errno;
-  channel->answer =
-      mmap(NULL, MESSAGE, PROT_READ | PROT_WRITE, MAP_SHARED, channel->number, 0);
-  if (channel->answer == MAP_FAILED) return -errno;
+  void *memory = mmap(NULL, MESSAGE, PROT_READ | PROT_WRITE, MAP_SHARED, channel->number, 0);
+  if (memory == MAP_FAILED) return -errno;
+  channel->answer = memory;
   channel->session =
       fuse_session_new(&args, context->operations, sizeof *context->operations, context);
   fuse_opt_free_args(&args);
   if (!channel->session) return -ENOMEM;
   snprintf(place, sizeof place, "/dev/fd/%d", channel->number);
-  return fuse_session_mount(channel->session, place) < 0 ? -EIO : 0;
+  if (fuse_session_mount(channel->session, place) < 0) return -EIO;
+  channel->knows_number = 1;
+  return 0;
 }
 
-static void close_channel(struct channel *channel) {
-  munmap(channel->answer, MESSAGE);
-  // This closes what it answers to.
-  fuse_session_destroy(channel->session);
+void cfuse_forget_answers(struct channel *channel) {
+  if (channel->answer) munmap(channel->answer, MESSAGE);
+  channel->answer = NULL;
+}
+
+void cfuse_close_channel(struct channel *channel) {
+  cfuse_forget_answers(channel);
+  if (channel->session) fuse_session_destroy(channel->session);
+  // A session closes what it answers to, once it knows that.
+  if (!channel->knows_number && channel->number >= 0) close(channel->number);
 }
 
 int cfuse_answer_in_memory(const struct channel *channel, void *message, size_t length) {
@@ -157,9 +165,8 @@ static int answer_first(struct cfuse_context *context, const struct channel *cha
 int cfuse_answer_init(struct cfuse_context *context) {
   struct channel channel;
   int result = cfuse_open_channel(context, &channel);
-  if (result < 0) return result;
-  result = answer_first(context, &channel);
-  close_channel(&channel);
+  if (result == 0) result = answer_first(context, &channel);
+  cfuse_close_channel(&channel);
   return result;
 }
 
@@ -185,8 +192,8 @@ int cfuse_repeat_init(struct cfuse_context *context, const struct cfuse_agreemen
   if (!length || !note_init(context, message, length)) return -EPROTO;
   context->agreeable_flags = context->wanted_flags & context->offered_flags;
   int result = cfuse_open_channel(context, &channel);
-  if (result < 0) return result;
-  struct init_out *answer = answer_init(context, &channel, message, length);
+  struct init_out *answer =
+      result == 0 ? answer_init(context, &channel, message, length) : NULL;
   if (answer) {
     agree(context, answer);
     struct init_out before;
@@ -195,9 +202,10 @@ int cfuse_repeat_init(struct cfuse_context *context, const struct cfuse_agreemen
     before.minor = answer->minor;
     if (memcmp(answer, &before, sizeof before) != 0) answer = NULL;
   }
-  close_channel(&channel);
+  if (result == 0 && !answer) result = -EPROTO;
+  cfuse_close_channel(&channel);
   note_init(context, agreed->request, agreed->request_length);
-  return answer ? 0 : -EPROTO;
+  return result;
 }
 
 int cfuse_join_agreement(struct cfuse_context *context, const struct channel *channel) {
