@@ -47,7 +47,7 @@ struct Arena {
     var isAnnounced: UInt32
   }
 
-  static let layoutVersion: UInt32 = 6
+  static let layoutVersion: UInt32 = 7
   private static let headerByteCount = 4096
   private static let journalByteCount = (RequestJournal.byteCount + 4095) & ~4095
   private static let nodeCapacity: UInt32 = 1 << 24

@@ -26,11 +26,11 @@ final class HandleTable: @unchecked Sendable {
     return slab.liveCount
   }
 
-  /// Keeps an open descriptor under a new handle, and takes it.
+  /// Keeps an open descriptor under a new handle, and takes it; there may be none yet.
   ///
   /// Throws ENFILE when the table is full.
   func open(
-    _ node: NodeIndex, _ descriptor: consuming Descriptor, _ state: HandleRecord.State,
+    _ node: NodeIndex, _ descriptor: consuming Descriptor?, _ state: HandleRecord.State,
     process: Int32
   ) throws(Errno) -> UInt64 {
     lock.lock()
@@ -44,7 +44,7 @@ final class HandleTable: @unchecked Sendable {
     record(index).initialize(
       to: HandleRecord(
         state: [], generation: generation, node: node, process: process,
-        descriptor: descriptor.release(), request: RequestRecord.current.number))
+        descriptor: descriptor?.release() ?? -1, request: RequestRecord.current.number))
     FaultPoint.insideTable.pass()
     publish(state: state.union(.live).rawValue, at: slab.slot(index))
     lock.unlock()
@@ -65,6 +65,17 @@ final class HandleTable: @unchecked Sendable {
     return record
   }
 
+  /// Gives a handle a descriptor that it had none of, and takes it, unless another request was
+  /// sooner; the descriptor that the handle has.
+  func give(_ descriptor: consuming Descriptor, to handle: UInt64) throws(Errno) -> CInt {
+    _ = try find(handle)
+    lock.lock()
+    defer { lock.unlock() }
+    let record = record(UInt32(truncatingIfNeeded: handle))
+    if record.pointee.descriptor < 0 { record.pointee.descriptor = descriptor.release() }
+    return record.pointee.descriptor
+  }
+
   /// Ends a handle and closes its descriptor; what it was.
   func close(_ handle: UInt64) throws(Errno) -> HandleRecord {
     let closed = try find(handle)
@@ -73,7 +84,7 @@ final class HandleTable: @unchecked Sendable {
     slab.give(index)
     FaultPoint.insideTable.pass()
     lock.unlock()
-    _ = Descriptor(owning: closed.descriptor)
+    if closed.descriptor >= 0 { _ = Descriptor(owning: closed.descriptor) }
     return closed
   }
 
@@ -103,7 +114,7 @@ final class HandleTable: @unchecked Sendable {
     lock.lock()
     defer { lock.unlock() }
     var found: CInt = -1
-    forEach { if $0.node == node { found = $0.descriptor } }
+    forEach { if $0.node == node && $0.descriptor >= 0 { found = $0.descriptor } }
     return found < 0 ? nil : try? Descriptor.duplicate(found)
   }
 

@@ -3,6 +3,7 @@
 // A descriptor is opened when it is needed and closed when others are needed more. While a request
 // uses it, it is pinned. Every one that is opened is checked to be the inode that the node is: a
 // name that led elsewhere meanwhile is looked up again.
+import FuseKit
 import LinuxKit
 
 /// Which of a thread's scratch names is whose.
@@ -23,10 +24,15 @@ struct Place {
   let pinned: NodeIndex
 }
 
-/// Descriptors to be closed when the lock is no longer held.
-struct ClosingDescriptors {
+/// What is to be closed when the lock is no longer held.
+struct Closing {
+  private let backingFiles: BackingFiles?
   private var descriptors: [16 of CInt] = .init(repeating: -1)
   private var count = 0
+  private var backings: [16 of Int32] = .init(repeating: 0)
+  private var backingCount = 0
+
+  init(_ backingFiles: BackingFiles?) { self.backingFiles = backingFiles }
 
   mutating func add(_ descriptor: CInt) {
     guard count < 16 else {
@@ -38,8 +44,24 @@ struct ClosingDescriptors {
     count += 1
   }
 
+  /// Takes what the kernel knows as the backing file of a node that nobody has open.
+  mutating func takeBacking(of node: UnsafeMutablePointer<NodeRecord>) {
+    let backing = node.pointee.backing
+    guard backing != 0 else { return }
+    node.pointee.backing = 0
+    node.pointee.state.remove(.lasting)
+    FaultPoint.insideTable.pass()
+    guard backingCount < 16 else {
+      backingFiles?.close(backing)
+      return
+    }
+    backings[backingCount] = backing
+    backingCount += 1
+  }
+
   func closeAll() {
     for index in 0..<count { _ = Descriptor(owning: descriptors[index]) }
+    for index in 0..<backingCount { backingFiles?.close(backings[index]) }
   }
 }
 
@@ -117,7 +139,7 @@ extension NodeTable {
   ) throws(Errno) -> Bool {
     let descriptor = try openPath(name, in: directory)
     let status = try InodeStatus.of(descriptor.rawValue)
-    var closing = ClosingDescriptors()
+    var closing = Closing(backingFiles)
     lock.lock()
     let node = record(index)
     let matches = node.pointee.matches(status)
@@ -218,7 +240,7 @@ extension NodeTable {
   ///
   /// The request may be answered already, and the node forgotten since: then it ends here.
   func unpin(_ index: NodeIndex) {
-    var closing = ClosingDescriptors()
+    var closing = Closing(backingFiles)
     lock.lock()
     record(index).pointee.pins -= 1
     freeUnreferenced(index, &closing)
@@ -275,14 +297,14 @@ extension NodeTable {
   }
 
   /// Takes descriptors away from those used longest ago, until the limit is kept.
-  func evict(_ closing: inout ClosingDescriptors, sparing spared: NodeIndex) {
+  func evict(_ closing: inout Closing, sparing spared: NodeIndex) {
     while descriptorCount > allowance {
       guard takeLeastRecent(&closing, sparing: spared) else { return }
     }
   }
 
   private func takeLeastRecent(
-    _ closing: inout ClosingDescriptors, sparing spared: NodeIndex
+    _ closing: inout Closing, sparing spared: NodeIndex
   ) -> Bool {
     var index = leastRecent
     while index != 0 && (record(index).pointee.pins > 0 || index == spared) {
@@ -290,6 +312,7 @@ extension NodeTable {
     }
     guard index != 0 else { return false }
     unlinkRecent(index)
+    if record(index).pointee.opens == 0 { closing.takeBacking(of: record(index)) }
     closing.add(record(index).pointee.descriptor)
     record(index).pointee.descriptor = -1
     descriptorCount -= 1
@@ -300,7 +323,7 @@ extension NodeTable {
   ///
   /// False if there are none.
   func shed() -> Bool {
-    var closing = ClosingDescriptors()
+    var closing = Closing(backingFiles)
     var count = 0
     lock.lock()
     while count < 8 && takeLeastRecent(&closing, sparing: 0) { count += 1 }

@@ -104,7 +104,7 @@ extension NodeTable {
 
   /// Takes back lookups, and frees what nothing refers to any more.
   func forget(_ id: UInt64, _ count: UInt64) {
-    var closing = ClosingDescriptors()
+    var closing = Closing(backingFiles)
     lock.lock()
     if let index = try? indexLocked(of: id) {
       let node = record(index)
@@ -117,7 +117,7 @@ extension NodeTable {
 
   /// Frees a node that neither the kernel nor a child nor a request under way refers to, then its
   /// parent likewise.
-  func freeUnreferenced(_ index: NodeIndex, _ closing: inout ClosingDescriptors) {
+  func freeUnreferenced(_ index: NodeIndex, _ closing: inout Closing) {
     var index = index
     while index != 0 {
       let node = record(index)
@@ -128,6 +128,7 @@ extension NodeTable {
       let parent = node.pointee.parent
       if !node.pointee.state.contains(.unhashed) { remove(index) }
       dropDescriptor(node, index, &closing)
+      closing.takeBacking(of: node)
       endAccount(of: node)
       let name = node.pointee.name
       clear(stateAt: slab.slot(index))
@@ -140,7 +141,7 @@ extension NodeTable {
 
   func dropDescriptor(
     _ node: UnsafeMutablePointer<NodeRecord>, _ index: NodeIndex,
-    _ closing: inout ClosingDescriptors
+    _ closing: inout Closing
   ) {
     guard node.pointee.descriptor >= 0 else { return }
     if node.pointee.state.contains(.anchored) {
@@ -160,16 +161,17 @@ extension NodeTable {
   /// Returns the backing file by which all handles of the node are open, 0 if they are not open in
   /// passthrough, and whether this is the first that can be mapped shared for writing.
   ///
-  /// The kernel wants all that are open at once to agree, so the first decides: `register` is
-  /// called for the first alone, and answers 0 if passthrough can't be had. It is a short call on
-  /// the kernel's table, not on the backing store, and so may be made under the lock.
+  /// The kernel wants all that are open at once to agree, so the first decides: `path` is what it
+  /// is registered by, -1 if its I/O is to come to us, as it does where passthrough can't be had.
+  /// To register is a short call on the kernel's table, not on the backing store, and so may be
+  /// made under the lock.
   ///
   /// Throws ENFILE if as many as can be are open: an app that opens without end stops here, and
   /// what else there is to do goes on.
   func opened(
-    _ index: NodeIndex, _ state: HandleRecord.State, register: () -> Int32 = { 0 }
+    _ index: NodeIndex, _ state: HandleRecord.State, path: CInt = -1
   ) throws(Errno) -> (backing: Int32, isFirstMapper: Bool) {
-    var closing = ClosingDescriptors()
+    var closing = Closing(backingFiles)
     lock.lock()
     guard openCount < openLimit else {
       lock.unlock()
@@ -177,34 +179,35 @@ extension NodeTable {
     }
     openCount += 1
     let node = record(index)
-    if node.pointee.opens == 0 {
-      node.pointee.backing = register()
-      FaultPoint.insideTable.pass()
-      if node.pointee.backing != 0 { header.pointee.lastBacking = node.pointee.backing }
+    if node.pointee.opens == 0 && path >= 0 && register(node, path) {
+      node.pointee.state.insert(.passing)
     }
     node.pointee.opens += 1
     let mappers = node.pointee.mappers
     count(state, 1, in: node)
-    let opening = (node.pointee.backing, mappers == 0 && node.pointee.mappers == 1)
+    let opening = (backing(of: node), mappers == 0 && node.pointee.mappers == 1)
     evict(&closing, sparing: index)
     lock.unlock()
     closing.closeAll()
     return opening
   }
 
-  /// What is left to do when a handle is gone.
-  struct LastClose {
-    /// The inode number of an orphan that nobody has open any more.
-    var orphan: UInt64?
-    /// The backing file that nobody has open any more; 0 if there is none.
-    var backing: Int32 = 0
+  /// Makes a file known to the kernel, if it is not; false if that can't be, which is no error.
+  private func register(_ node: UnsafeMutablePointer<NodeRecord>, _ path: CInt) -> Bool {
+    if node.pointee.backing == 0 {
+      node.pointee.backing = (try? backingFiles?.open(path)) ?? 0
+      FaultPoint.insideTable.pass()
+      if node.pointee.backing != 0 { header.pointee.lastBacking = node.pointee.backing }
+      if node.pointee.descriptor == path { node.pointee.state.insert(.lasting) }
+    }
+    return node.pointee.backing != 0
   }
 
-  /// A handle is gone.
+  /// A handle is gone; the inode number of an orphan that nobody has open any more.
   @discardableResult
-  func closed(_ index: NodeIndex, _ state: HandleRecord.State) -> LastClose {
-    var closing = ClosingDescriptors()
-    var last = LastClose()
+  func closed(_ index: NodeIndex, _ state: HandleRecord.State) -> UInt64? {
+    var closing = Closing(backingFiles)
+    var orphan: UInt64?
     lock.lock()
     FaultPoint.insideTable.pass()
     let node = record(index)
@@ -212,11 +215,13 @@ extension NodeTable {
     openCount -= 1
     count(state, -1, in: node)
     if node.pointee.opens == 0 {
-      last.backing = node.pointee.backing
-      node.pointee.backing = 0
-      FaultPoint.insideTable.pass()
+      node.pointee.state.remove(.passing)
+      // What nodes may keep is counted by their descriptors.
+      if node.pointee.descriptor < 0 || !node.pointee.state.contains(.lasting) {
+        closing.takeBacking(of: node)
+      }
       if node.pointee.state.contains(.orphaned) {
-        last.orphan = node.pointee.inode
+        orphan = node.pointee.inode
         node.pointee.state.remove(.orphaned)
         detach(index)
         unhash(index)
@@ -225,7 +230,7 @@ extension NodeTable {
     freeUnreferenced(index, &closing)
     lock.unlock()
     closing.closeAll()
-    return last
+    return orphan
   }
 
   /// Counts a handle by what it may do.
@@ -247,14 +252,26 @@ extension NodeTable {
   func changesUnseen(_ index: NodeIndex) -> Bool {
     lock.lock()
     defer { lock.unlock() }
-    return record(index).pointee.backing != 0 && record(index).pointee.mappers > 0
+    return record(index).pointee.state.contains(.passing) && record(index).pointee.mappers > 0
   }
 
   /// Whether a node is open in passthrough now.
   func isOpenInPassthrough(_ index: NodeIndex) -> Bool {
     lock.lock()
     defer { lock.unlock() }
-    return record(index).pointee.backing != 0
+    return record(index).pointee.state.contains(.passing)
+  }
+
+  /// The backing file by which a node is open; 0 if it is not open in passthrough.
+  func backing(of index: NodeIndex) -> Int32 {
+    lock.lock()
+    defer { lock.unlock() }
+    return backing(of: record(index))
+  }
+
+  @inline(__always)
+  private func backing(of node: UnsafeMutablePointer<NodeRecord>) -> Int32 {
+    node.pointee.state.contains(.passing) ? node.pointee.backing : 0
   }
 
   /// How a known inode is open; nothing if it is not known.

@@ -54,7 +54,7 @@ extension NodeTable {
     _ name: Name, _ parent: NodeIndex, to newName: Name, _ newParent: NodeIndex,
     _ status: borrowing InodeStatus, _ ruling: Ruling
   ) {
-    var closing = ClosingDescriptors()
+    var closing = Closing(backingFiles)
     lock.lock()
     let index = node(at: name, in: parent, status)
     if index != 0 {
@@ -89,7 +89,7 @@ extension NodeTable {
     _ name: Name, _ parent: NodeIndex, _ status: borrowing InodeStatus, isLast: Bool,
     descriptor: consuming Descriptor
   ) {
-    var closing = ClosingDescriptors()
+    var closing = Closing(backingFiles)
     let raw = descriptor.release()
     lock.lock()
     FaultPoint.insideTable.pass()
@@ -113,7 +113,7 @@ extension NodeTable {
   }
 
   /// Keeps a descriptor for good, unless too many are kept already and nobody has the file open.
-  func anchor(_ index: NodeIndex, _ raw: CInt, _ closing: inout ClosingDescriptors) {
+  func anchor(_ index: NodeIndex, _ raw: CInt, _ closing: inout Closing) {
     let node = record(index)
     guard !node.pointee.state.contains(.anchored) else {
       closing.add(raw)
@@ -132,6 +132,7 @@ extension NodeTable {
       node.pointee.state.remove(.anchored)
       anchoredCount -= 1
       descriptorCount -= 1
+      closing.takeBacking(of: node)
       closing.add(node.pointee.descriptor)
       node.pointee.descriptor = -1
     }

@@ -36,7 +36,7 @@ extension NodeTable {
 
   /// Drops the nodes that nothing refers to.
   func freeUnreferenced() {
-    var closing = ClosingDescriptors()
+    var closing = Closing(backingFiles)
     slab.forEach { index in freeUnreferenced(index, &closing) }
     closing.closeAll()
   }

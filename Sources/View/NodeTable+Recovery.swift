@@ -118,6 +118,7 @@ extension NodeTable {
     slab.forEach { index in
       let node = record(index)
       guard node.pointee.opens == 0 else { return }
+      node.pointee.state.subtract([.passing, .lasting])
       if node.pointee.backing != 0 {
         unused.append(node.pointee.backing)
         node.pointee.backing = 0

@@ -4,6 +4,7 @@
 // holds the one name by which it was found last, and a descriptor only while one is needed.
 //
 // Everything is guarded by the arena's lock. No system call on the backing store is made under it.
+import FuseKit
 import LinuxKit
 import Policy
 
@@ -20,6 +21,8 @@ final class NodeTable: @unchecked Sendable {
   @exclusivity(unchecked) var generation: PolicyGeneration
   let header: UnsafeMutablePointer<Arena.Header>
   let books: Books
+  /// Where the kernel may do I/O itself; set before the first request.
+  @exclusivity(unchecked) var backingFiles: BackingFiles?
   @exclusivity(unchecked) var slab: Slab
   @exclusivity(unchecked) var names: NameCells
 

@@ -19,6 +19,10 @@ struct NodeRecord {
     static let unhashed = State(rawValue: 1 << 5)
     /// What it is, is what the table of chunks says, whatever inode the store has in its place.
     static let sealed = State(rawValue: 1 << 6)
+    /// Open in passthrough, by every handle there is.
+    static let passing = State(rawValue: 1 << 7)
+    /// `backing` was registered by `descriptor`: it holds nothing open that could write.
+    static let lasting = State(rawValue: 1 << 8)
   }
 
   // Primary.
@@ -41,7 +45,10 @@ struct NodeRecord {
   var birthNanoseconds: UInt64
   /// How many references the kernel holds.
   var lookups: UInt64
-  /// The kernel's number of the backing file while it is open in passthrough; 0 otherwise.
+  /// The kernel's number of the backing file; 0 if it has none.
+  ///
+  /// If it is lasting, it outlives the last handle, for the next one, for as long as `descriptor`
+  /// is there.
   var backing: Int32
   /// The type, as the S_IFMT bits of a mode.
   var type: UInt32
@@ -97,6 +104,8 @@ struct HandleRecord {
   /// The thread that opened it, for people.
   var process: Int32
   /// An open descriptor of the backing, without O_APPEND: offsets are always given.
+  ///
+  /// -1 while none is needed: the kernel reads in passthrough by itself.
   var descriptor: CInt
   /// The request that opened it, should the kernel ask again.
   var request: UInt64

@@ -21,7 +21,9 @@ extension ViewFileSystem {
   }
 
   private func status(_ index: NodeIndex, _ handle: HandleID?) throws(Errno) -> InodeStatus {
-    if let handle, let open = try? handles.find(handle.rawValue), open.node == index {
+    if let handle, let open = try? handles.find(handle.rawValue), open.node == index,
+      open.descriptor >= 0
+    {
       return try InodeStatus.of(open.descriptor)
     }
     do throws(Errno) {

@@ -58,21 +58,32 @@ extension ViewFileSystem {
       }
       let path = try nodes.pin(index, scratch)
       defer { nodes.unpin(index) }
-      // What was cut off for certain may have been written to since.
-      let done = RequestRecord.wasExecuted ? OpenFlag.truncate : 0
-      let given = flags & OpenFlag.backing & ~done
-      let descriptor =
-        given & OpenFlag.truncate == 0
-        ? try reopen(path, given)
-        : try resizing(request, index, path, .write, to: { _ in 0 }) { () throws(Errno) in
-          try reopen(path, given)
-        }
+      let descriptor = try openForChange(request, index, path, flags)
       let open = try keep(request, index, descriptor, path: path, flags, ruling)
       FaultPoint.beforeAnswer.pass()
       if !reply.opened(open.handle, open.mode) { close(open.handle) }
     } catch {
       reply.fail(error)
     }
+  }
+
+  /// Opens a file that may be changed by its handle; nil if it is only to be read: then it is open
+  /// when it has to be.
+  ///
+  /// The kernel opens what is in passthrough by itself, and calls it EIO if it can't. To read is
+  /// refused to nobody who comes so far; to write may be.
+  private func openForChange(
+    _ request: Request, _ index: NodeIndex, _ path: CInt, _ flags: CInt
+  ) throws(Errno) -> Descriptor? {
+    // What was cut off for certain may have been written to since.
+    let done = RequestRecord.wasExecuted ? OpenFlag.truncate : 0
+    let given = flags & OpenFlag.backing & ~done
+    guard given & OpenFlag.truncate == 0 else {
+      return try resizing(request, index, path, .write, to: { _ in 0 }) { () throws(Errno) in
+        try reopen(path, given)
+      }
+    }
+    return given & OpenFlag.accessMode == OpenFlag.readOnly ? nil : try reopen(path, given)
   }
 
   /// Opens a file for a handle.
@@ -146,10 +157,11 @@ extension ViewFileSystem {
 
   /// Makes a handle of an open descriptor; how the kernel is to do its I/O.
   ///
-  /// `path` is an O_PATH descriptor or any other of the inode. The backing file that is registered
-  /// keeps this thread's credentials: the daemon's own.
+  /// Without one it is opened if its I/O comes to us. `path` is an O_PATH descriptor or any other
+  /// of the inode. The backing file that is registered keeps this thread's credentials: the
+  /// daemon's own.
   private func keep(
-    _ request: Request, _ index: NodeIndex, _ descriptor: consuming Descriptor, path: CInt,
+    _ request: Request, _ index: NodeIndex, _ descriptor: consuming Descriptor?, path: CInt,
     _ flags: CInt, _ ruling: Ruling
   ) throws(Errno) -> (handle: HandleID, mode: OpenMode) {
     let isAppendOnly = ruling.attributes.append
@@ -161,14 +173,17 @@ extension ViewFileSystem {
     // It was opened before its zone became `append`: its writes can't be watched.
     if isAppendOnly && state.contains(.writable) && isWrittenUnwatched(index) { throw .textBusy }
     let mayPass = !isAppendOnly && !nodes.state(of: index).contains(.bundle)
-    let opening = try nodes.opened(index, state) { mayPass ? register(path) : 0 }
+    let opening = try nodes.opened(index, state, path: mayPass ? path : -1)
     if opening.backing != 0 && opening.isFirstMapper {
       backingFiles?.forgetAttributes(of: NodeID(nodes.id(of: index)))
     }
     if state.contains(.writable) { writingBell._withUnsafeGuaranteedRef { $0.ring() } }
     noteUse(path, ruling)
     do throws(Errno) {
-      let mode = mode(opening.backing, state, descriptor.rawValue)
+      if descriptor == nil && opening.backing == 0 {
+        descriptor = try reopen(path, flags & OpenFlag.backing)
+      }
+      let mode = mode(opening.backing, state, descriptor?.rawValue ?? -1)
       let handle = HandleID(
         try handles.open(index, descriptor, state, process: request.pid))
       return (handle, mode)
@@ -193,13 +208,6 @@ extension ViewFileSystem {
     // An app may have set any time: nothing is subtracted from it.
     guard !isKnown || Int64(accessed) < WallTime.now.seconds - secondsOfDay else { return }
     try? Attributes.setTimes(path, access: .now, modification: .omitted)
-  }
-
-  /// Registers a file for passthrough; 0 if it can't be had, which is no error: then its I/O comes
-  /// to us.
-  private func register(_ path: CInt) -> Int32 {
-    guard let backingFiles else { return 0 }
-    return (try? backingFiles.open(path)) ?? 0
   }
 
   /// Whether a file is open so that the kernel writes it by itself, or when it has time to.
@@ -328,12 +336,18 @@ extension ViewFileSystem {
   }
 
   private func closed(_ index: NodeIndex, _ state: HandleRecord.State) {
-    let last = nodes.closed(index, state)
-    if last.backing != 0 { backingFiles?.close(last.backing) }
-    if let orphan = last.orphan { dropOrphan(orphan) }
+    if let orphan = nodes.closed(index, state) { dropOrphan(orphan) }
   }
 
   // MARK: Bytes
+
+  /// A descriptor of an open file, which is opened now if the kernel was to read it by itself.
+  private func descriptor(of open: HandleRecord, _ handle: HandleID) throws(Errno) -> CInt {
+    if open.descriptor >= 0 { return open.descriptor }
+    let path = try nodes.pin(open.node, try ThreadScratch.current())
+    defer { nodes.unpin(open.node) }
+    return try handles.give(try reopen(path, OpenFlag.readOnly), to: handle.rawValue)
+  }
 
   func readFile(
     _ request: Request, _ handle: HandleID, _ offset: Int64, _ count: Int,
@@ -346,7 +360,8 @@ extension ViewFileSystem {
       }
       let scratch = try ThreadScratch.current()
       let room = min(count, ThreadScratch.dataByteCount)
-      let size = try FileIO.read(open.descriptor, into: scratch.data, count: room, at: offset)
+      let file = try descriptor(of: open, handle)
+      let size = try FileIO.read(file, into: scratch.data, count: room, at: offset)
       reply.bytes(scratch.data, count: size)
     } catch {
       reply.fail(error)
@@ -402,8 +417,9 @@ extension ViewFileSystem {
       let open = try handles.find(handle.rawValue)
       // Nothing of it is ever written.
       if sealed(open.node) != nil { return reply.succeed() }
+      let file = try descriptor(of: open, handle)
       try LongCall.run { () throws(Errno) in
-        try FileIO.synchronize(open.descriptor, dataOnly: dataOnly)
+        try FileIO.synchronize(file, dataOnly: dataOnly)
       }
       reply.succeed()
     } catch {
@@ -457,12 +473,13 @@ extension ViewFileSystem {
         return reply.written(
           try copySealed(request, from, sealed, source.offset, to: to, target.offset, count))
       }
+      let file = try descriptor(of: from, source.handle)
       // The answer has 32 bits, and limits are not to be held up for long: callers ask again.
       let count = min(count, 64 << 20)
       let copied = try resizing(
         request, to.node, to.descriptor, .write,
         to: { size throws(Errno) in
-          let rest = try InodeStatus.of(from.descriptor).size.saturating(adding: -source.offset)
+          let rest = try InodeStatus.of(file).size.saturating(adding: -source.offset)
           let length = max(0, min(Int64(count), rest))
           return max(size, length == 0 ? 0 : target.offset.saturating(adding: length))
         }
@@ -470,8 +487,7 @@ extension ViewFileSystem {
         try mutate(.setsValue) { () throws(Errno) in
           try LongCall.run { () throws(Errno) in
             try FileIO.copy(
-              from: from.descriptor, at: source.offset, to: to.descriptor, at: target.offset,
-              count: count)
+              from: file, at: source.offset, to: to.descriptor, at: target.offset, count: count)
           }
         }
       }
@@ -488,7 +504,8 @@ extension ViewFileSystem {
     do throws(Errno) {
       let open = try handles.find(handle.rawValue)
       if let sealed = sealed(open.node) { return seekSealed(sealed, offset, whence, reply) }
-      reply.offset(try FileIO.seek(open.descriptor, to: offset, whence))
+      let file = try descriptor(of: open, handle)
+      reply.offset(try FileIO.seek(file, to: offset, whence))
     } catch {
       reply.fail(error)
     }

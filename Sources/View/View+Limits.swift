@@ -375,7 +375,7 @@ extension NodeTable {
   /// Whether what is written by a handle does not come to us.
   private func isUnwatched(_ handle: HandleRecord) -> Bool {
     handle.state.contains(.writable) && !handle.state.contains(.watched)
-      && record(handle.node).pointee.backing != 0
+      && record(handle.node).pointee.state.contains(.passing)
   }
 
   /// Whether someone writes to a node without a message.

@@ -135,12 +135,3 @@ extension ViewFileSystem {
     }
   }
 }
-
-extension NodeTable {
-  /// The backing file by which a node is open; 0 if it is not open in passthrough.
-  func backing(of index: NodeIndex) -> Int32 {
-    lock.lock()
-    defer { lock.unlock() }
-    return record(index).pointee.backing
-  }
-}

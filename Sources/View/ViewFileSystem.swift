@@ -25,7 +25,10 @@ public final class ViewFileSystem: FileSystem, @unchecked Sendable {
   /// The bundle's seal; nil if it has none.
   let sealedBundle: SealedBundle?
   /// Where the kernel may do I/O itself; set before the first request.
-  @exclusivity(unchecked) public var backingFiles: BackingFiles?
+  public var backingFiles: BackingFiles? {
+    get { nodes.backingFiles }
+    set { nodes.backingFiles = newValue }
+  }
   /// Told of what the view itself has come to; set before the first request.
   @exclusivity(unchecked) public var report: @Sendable (String) -> Void = { _ in }
   /// What the kernel knows; set before the first request.
