@@ -4,6 +4,7 @@ internal import Arguments
 internal import LinuxKit
 internal import Mounting
 internal import Paths
+internal import Store
 
 private let lazy = Option(
   "lazy", "l", summary: "detach it now; it ends when its last user is gone")
@@ -16,7 +17,8 @@ let unmountSubcommand = Subcommand(
     examples: ["sandboxfs unmount /srv/notes", "sandboxfs unmount com.example.Notes"],
     discussion: [
       "An argument that could be an identifier is an app, of which every view in the caller's "
-        + "mount namespace is unmounted. Any other, such as one with a slash, is a directory."
+        + "mount namespace is unmounted: of an app of the store, if it is in there, those of no "
+        + "other store. Any other argument, such as one with a slash, is a directory."
     ],
     positionals: [Positional("DIRECTORY|APP", .app, .atLeastOne)], options: [lazy, force],
     exitStatuses: plainStatuses)
@@ -24,10 +26,10 @@ let unmountSubcommand = Subcommand(
   var settings: UnmountSettings = [.synchronized]
   if arguments.has(lazy) { settings.insert(.lazy) }
   if arguments.has(force) { settings.insert(.force) }
-  let targets = try arguments.positionals.flatMap(targets)
+  let places = try arguments.positionals.flatMap { try targets($0, arguments) }
   // What is in a view keeps it from being unmounted.
   try leaveWorkingDirectory()
-  for target in targets {
+  for target in places {
     try ViewMounts.unmount(target, settings)
   }
   return 0
@@ -35,11 +37,16 @@ let unmountSubcommand = Subcommand(
 
 /// What an argument means, as absolute paths: the last mount of an app goes first, since the others
 /// are binds of the first.
-private func targets(_ argument: [UInt8]) throws -> [[UInt8]] {
-  if BundleIdentifier(bytes: argument) == nil {
+private func targets(_ argument: [UInt8], _ arguments: ParsedArguments) throws -> [[UInt8]] {
+  guard let identifier = BundleIdentifier(bytes: argument) else {
     return [try absolutePath(argument)]
   }
-  let views = try ViewMounts.list().filter { $0.identifier == argument }
+  var views = try ViewMounts.list().filter { $0.identifier == argument }
+  if let container = try? storeIfPresent(arguments)?.container(identifier) {
+    let status = (try? DaemonStatus.ask(container.directory.descriptor)) ?? nil
+    // Of a daemon that does not answer nobody knows which store it is of.
+    views = views.filter { $0.daemon == nil || $0.device == status?.device }
+  }
   guard !views.isEmpty else {
     throw Failure(
       "no view of '\(argument.printable)' is mounted; write a directory with a slash, "
