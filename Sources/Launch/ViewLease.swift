@@ -79,7 +79,9 @@ private func mountedView(
   } catch {
     throw MountError(.system, "cannot make \(place.printable): \(error.message)")
   }
-  let view = try ViewMounts.mount(container, configuration, at: place)
+  var settings = MountSettings()
+  settings.isPrivate = true
+  let view = try ViewMounts.mount(container, configuration, at: place, settings)
   guard let status = try DaemonStatus.ask(container) else {
     throw MountError(.failed, daemonDied.message)
   }
@@ -132,7 +134,7 @@ extension RunDirectory {
         if let configuration, isLast, !isDead {
           remarks += emptyAtExit(view: path, configuration)
         }
-        remarks += unmount(path, isDead ? .lazy : [])
+        remarks += unmount(path, isDead ? [.isPrivate, .lazy] : .isPrivate)
       }
       if try MountTable.read().topmost(at: path) == nil { forget(name) }
       _ = consume runs

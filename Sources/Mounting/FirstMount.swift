@@ -50,6 +50,7 @@ extension ViewMounts {
     } catch {
       throw MountError(.failed, "cannot bind the bundle at \(target.name)", error)
     }
+    if settings.isPrivate { return nil }
     do throws(MountError) {
       try recordView(
         source: configuration.source, at: target.path, bundle: configuration.bundleName)

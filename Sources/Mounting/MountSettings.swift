@@ -27,6 +27,8 @@ public struct MountSettings: Equatable, Sendable {
   public var noExtendedAttributes = false
   /// What is written goes to the daemon at once, where it has to go there at all.
   public var noWriteback = false
+  /// umount(8) need not know of it: whoever mounts it unmounts it.
+  public var isPrivate = false
   /// What mountinfo shows as the source; nil for the identifier.
   public var source: [UInt8]?
   /// The daemon's program; nil for the installed one.
@@ -100,6 +102,8 @@ public struct UnmountSettings: OptionSet, Sendable {
   public static let force = Self(rawValue: 2)
   /// Only say whether it could be done.
   public static let pretend = Self(rawValue: 4)
+  /// It was mounted as a private one, of which umount(8) does not know.
+  public static let isPrivate = Self(rawValue: 16)
   /// What was written is on the disk afterwards, as it is of a disk that is unmounted.
   public static let synchronized = Self(rawValue: 8)
 }

@@ -42,7 +42,9 @@ extension ViewMounts {
     } else {
       try unmountParts(view)
     }
-    forgetMounts(at: [view.path] + (view.bundle.map { [$0.mountPoint] } ?? []))
+    if !settings.contains(.isPrivate) {
+      forgetMounts(at: [view.path] + (view.bundle.map { [$0.mountPoint] } ?? []))
+    }
     waitForEnd(of: daemon, serving: view.root.device)
   }
 

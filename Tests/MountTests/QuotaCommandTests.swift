@@ -63,10 +63,10 @@ struct QuotaCommandTests {
       """)
     #expect(
       said == """
-        sandboxfs quota: 'much': expected a size such as 500M or 2G, or none
-        1
-        sandboxfs quota: '1K': expected a number of files, or none
-        1
+        sandboxfs quota: --set 'much': expected a size such as 500M or 2G, or none
+        2
+        sandboxfs quota: --files '1K': expected a number of files, or none
+        2
         sandboxfs quota: com.example.Absent is not install
         0
 
