@@ -297,7 +297,7 @@ extension RunGrantTests {
           ("/home", "inside, /home/app is the container's own"), ("/proc/self", "/proc is the"),
           (view, "a file system of type fuse.sandboxfs is mounted at \(view)"),
           (place + "/lent", "a file system of type fuse.sandboxfs is mounted at \(view)"),
-          (place + "/none", "No such file or directory"), ("", "No such file or directory"),
+          (place + "/none", "No such file or directory"),
         ]
         for (path, want) in rows {
           let outcome = try scene.grants("grant", app, path)
@@ -305,6 +305,8 @@ extension RunGrantTests {
           #expect(outcome.errorText.contains(want), "\(path): \(outcome.errorText)")
           #expect(outcome.errorText.split(separator: "\n").count == 1)
         }
+        let empty = try scene.grants("grant", app, "")
+        #expect(empty.status == 2 && empty.errorText == "sandboxfs grant: PATH is empty\n")
         #expect(try scene.grants("grants").text == "nothing is granted\n")
         #expect(try scene.run(app, options: ["--with", "/root"], ["true"]).status == 125)
       }
