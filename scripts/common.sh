@@ -64,6 +64,21 @@ find_swift() {
 # Where what was built lies; the same arguments as swift build's.
 binary_directory() { (cd "$repository" && swift build "$@" --show-bin-path); }
 
+# Builds a release. The C++ library, which the runtime of Swift needs, is linked in as well: to load
+# it takes a quarter of the time in which a command starts.
+build_release() {
+  local archive
+  archive=$(clang -print-file-name=libstdc++.a)
+  [ -f "$archive" ] || fail "libstdc++.a is missing: it comes with Debian's libstdc++-12-dev"
+  mkdir -p "$repository/.build/static"
+  ln -sfn "$archive" "$repository/.build/static/libstdc++.a"
+  (cd "$repository" &&
+    swift build -c release --static-swift-stdlib -Xlinker "-L$repository/.build/static")
+}
+
+# Where a release lies.
+release_directory() { binary_directory -c release --static-swift-stdlib; }
+
 # Every view in this namespace whose daemon is gone: its mount point, as /proc/self/mountinfo writes
 # it.
 dead_views() {
