@@ -14,8 +14,11 @@ extension ViewMounts {
   ) throws(MountError) {
     let view = try MountedParts.find(target)
     if settings.contains(.pretend) { return }
-    // While it is mounted its daemon, and by that the disk, can be found.
-    let daemon = settings.contains(.lazy) ? nil : RunningDaemon.find(serving: view.root.device)
+    // While it is mounted its daemon, and by that the disk, can be found. Where the view stays
+    // mounted elsewhere there is nothing to wait for.
+    let isLast = view.isOnly || settings.contains(.force)
+    let waits = isLast && !settings.contains(.lazy)
+    let daemon = waits ? RunningDaemon.find(serving: view.root.device) : nil
     let isSynchronized = settings.contains(.synchronized) && !settings.contains(.force)
     let disk = isSynchronized ? daemon.flatMap(BackingDisk.init) : nil
     if isPrivileged() {
@@ -218,6 +221,8 @@ struct MountedParts {
   let bundle: MountEntry?
   /// What others have mounted in it.
   let foreign: [MountEntry]
+  /// Whether the view is mounted nowhere else in this namespace.
+  let isOnly: Bool
 
   /// The processes that use it.
   var users: [RunningProcess] { Holders.ofMounts([root] + (bundle.map { [$0] } ?? [])) }
@@ -247,7 +252,8 @@ struct MountedParts {
     let children = table.children(of: root)
     let bundle = children.first { $0.device == root.device && $0.isBundle(of: root) }
     return MountedParts(
-      root: root, bundle: bundle, foreign: children.filter { $0.id != bundle?.id })
+      root: root, bundle: bundle, foreign: children.filter { $0.id != bundle?.id },
+      isOnly: table.entries.count { $0.device == root.device && $0.isWholeView } == 1)
   }
 }
 
