@@ -82,10 +82,7 @@ private func mountedView(
   var settings = MountSettings()
   settings.isPrivate = true
   let view = try ViewMounts.mount(container, configuration, at: place, settings)
-  guard let status = try DaemonStatus.ask(container) else {
-    throw MountError(.failed, daemonDied.message)
-  }
-  return (view.target, status)
+  return (view.target, view.status)
 }
 
 /// The mounts of all of a file system in our namespace.

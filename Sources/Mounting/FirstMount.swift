@@ -21,7 +21,7 @@ extension ViewMounts {
       try signals.check()
       StartedDaemons.add(daemon)
       return MountedView(
-        target: target.path, device: status.device, daemon: daemon.pid, isFirst: true,
+        target: target.path, device: status.device, status: status, isFirst: true,
         remark: remark)
     } catch {
       takeDown(target, configuration)

@@ -7,8 +7,10 @@ public struct MountedView: Equatable, Sendable {
   public let target: [UInt8]
   /// Its file system: all mounts of one container have the same.
   public let device: DeviceNumber
+  /// What its daemon has said of itself.
+  public let status: DaemonStatus
   /// Its daemon.
-  public let daemon: Int32
+  public var daemon: Int32 { status.pid }
   /// Whether this is the container's first mount, for which the daemon was started.
   public let isFirst: Bool
   /// What is wrong although it is mounted, such as that umount(8) will not know of its bundle.

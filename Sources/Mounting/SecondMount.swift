@@ -19,7 +19,7 @@ extension ViewMounts {
       let view = try openView(status.device, at: target)
       let remark = try complete(view, configuration, at: target, settings, status)
       return MountedView(
-        target: target.path, device: status.device, daemon: status.pid, isFirst: false,
+        target: target.path, device: status.device, status: status, isFirst: false,
         remark: remark)
     } catch {
       takeDown(target, configuration)
