@@ -39,6 +39,11 @@ private let mayWait = InstallOptions(mayWait: true)
       try lock.close()
     }
 
+    /// Installs the newer version while the app is mounted.
+    func leaveNewerWaiting() throws {
+      try whileMounted { _ = try store.install(from: bytes(newer.path), options: mayWait) }
+    }
+
     /// Expects that the container is whole, and of this version.
     func expect(_ version: String, _ container: Container) throws {
       let name = version == "1" ? "Old.app" : "New.app"
@@ -109,9 +114,7 @@ private let mayWait = InstallOptions(mayWait: true)
   @Test("A name that the app has taken meanwhile is told, and the version goes on waiting")
   func inTheWay() throws {
     try Scene.with { scene in
-      try scene.whileMounted {
-        _ = try scene.store.install(from: bytes(scene.newer.path), options: mayWait)
-      }
+      try scene.leaveNewerWaiting()
       let mine = scene.containerPath + "/data/New.app"
       try #require(FileManager.default.createFile(atPath: mine, contents: Data([1])))
       let said = message { _ = try scene.store.preparedContainer(scene.identifier) }
@@ -125,9 +128,7 @@ private let mayWait = InstallOptions(mayWait: true)
   @Test("An update that was cut off before its version had left its place waits on")
   func cutOff() throws {
     try Scene.with { scene in
-      try scene.whileMounted {
-        _ = try scene.store.install(from: bytes(scene.newer.path), options: mayWait)
-      }
+      try scene.leaveNewerWaiting()
       var status = stat()
       try #require(lstat(scene.containerPath + "/next/bundle", &status) == 0)
       try #require(try run("mkdir", ["-p", scene.path + "/store/staging/abc"]).status == 0)
@@ -165,9 +166,7 @@ private let mayWait = InstallOptions(mayWait: true)
   @Test("What waits goes with the app, and with its bundle")
   func uninstalled() throws {
     try Scene.with { scene in
-      try scene.whileMounted {
-        _ = try scene.store.install(from: bytes(scene.newer.path), options: mayWait)
-      }
+      try scene.leaveNewerWaiting()
       try scene.store.uninstall(scene.identifier, keepData: true)
       let container = try scene.store.preparedContainer(scene.identifier)
       #expect(try container.record.sealState == .dataOnly && container.nextVersion() == nil)
