@@ -110,62 +110,35 @@ extension Store {
 /// Counts what comes, and looks whether one of it is there already.
 private struct TreeCount: TreeVisitor, ~Copyable {
   private let leaving: [[UInt8]]
-  private let target: Walker
+  private var target: Counterpart
   private(set) var report = ImportedTreeReport()
   /// The path of the first entry that the app has already; nil if it has none.
   private(set) var conflict: [[UInt8]]?
-  /// The directories on the way down, and how many of them the app has too.
-  private var way: [[UInt8]] = []
-  private var knownDepth = 0
-  private var place: Walker
 
   init(leaving: [[UInt8]], into target: consuming Walker) throws(Errno) {
     self.leaving = leaving
-    place = try target.reopened()
-    self.target = target
+    self.target = try Counterpart(in: target)
   }
 
   mutating func visit(
     _ entry: DirectoryEntry, in directory: borrowing Walker
   ) throws(Errno) -> Bool {
-    if way.isEmpty && leaving.contains(entry.name) || entry.kind == .socket { return false }
+    if target.way.isEmpty && leaving.contains(entry.name) || entry.kind == .socket { return false }
     report.entryCount += 1
     if entry.kind == .regular { report.byteCount += try directory.status(of: entry.name).byteCount }
-    if conflict == nil, let kind = try kindThere(of: entry.name),
+    if conflict == nil, let kind = try target.status(of: entry.name)?.kind,
       kind != .directory || entry.kind != .directory
     {
-      conflict = way + [entry.name]
+      conflict = target.way + [entry.name]
     }
     return true
   }
 
-  /// What the app has under a name in the directory that one is in.
-  private func kindThere(of name: [UInt8]) throws(Errno) -> FileKind? {
-    guard knownDepth == way.count else { return nil }
-    do throws(Errno) {
-      return try place.status(of: name).kind
-    } catch {
-      if error == .noEntry { return nil }
-      throw error
-    }
-  }
-
   mutating func didEnter(_ directory: borrowing Walker, name: [UInt8]) throws(Errno) {
-    way.append(name)
-    guard knownDepth == way.count - 1 else { return }
-    do throws(Errno) {
-      place = try target.enter(path: way)
-      knownDepth += 1
-    } catch {
-      // The app has no directory of that name, or something else.
-      if ![.noEntry, .notDirectory, .tooManyLinks].contains(error) { throw error }
-    }
+    try target.enter(name)
   }
 
   mutating func didLeave(_ name: [UInt8], to parent: borrowing Walker) throws(Errno) {
-    way.removeLast()
-    guard knownDepth > way.count else { return }
-    place = try target.enter(path: way)
-    knownDepth = way.count
+    try target.leave()
   }
 }

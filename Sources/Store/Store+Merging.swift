@@ -110,32 +110,27 @@ private struct MergeOutcome {
 /// Takes out of what comes what can't come, and keeps what it will replace.
 private struct MergeSurvey: TreeVisitor, ~Copyable {
   private let policy: PolicyEngine
-  private let present: Walker
+  private var present: Counterpart
   private let former: Walker
   private(set) var outcome = MergeOutcome()
   /// What the rules refuse; nil if there is nothing of that kind.
   private(set) var refused: (path: [[UInt8]], rule: RuleID)?
   /// The path that was looked at last.
   private(set) var last: [[UInt8]] = []
-  private var way: [[UInt8]] = []
   private var zones: [ZoneID] = [.root]
-  /// The present directory that one is in, and how many on the way there are.
-  private var place: Walker
-  private var knownDepth = 0
 
   init(
     _ policy: PolicyEngine, present: consuming Walker, former: consuming Walker
   ) throws(Errno) {
     self.policy = policy
-    place = try present.reopened()
-    self.present = present
+    self.present = try Counterpart(in: present)
     self.former = former
   }
 
   mutating func visit(
     _ entry: DirectoryEntry, in directory: borrowing Walker
   ) throws(Errno) -> Bool {
-    last = way + [entry.name]
+    last = present.way + [entry.name]
     let zone = policy.zone(named: entry.name.span, in: zones[zones.count - 1])
     let attributes = policy.attributes(of: zone)
     let isDirectory = entry.kind == .directory
@@ -144,9 +139,9 @@ private struct MergeSurvey: TreeVisitor, ~Copyable {
       try directory.removeTree(entry.name)
       return false
     }
-    let there = try statusThere(of: entry.name)
+    let there = try present.status(of: entry.name)
     if let reason = Self.obstacle(there?.kind, isDirectory: isDirectory) {
-      let path = Array((way + [entry.name]).joined(separator: [UInt8(ascii: "/")]))
+      let path = Array(last.joined(separator: [UInt8(ascii: "/")]))
       outcome.remarks.append((path, reason))
       try directory.removeTree(entry.name)
       return false
@@ -155,7 +150,7 @@ private struct MergeSurvey: TreeVisitor, ~Copyable {
     judge(entry, zone, isReplacing: there != nil)
     guard refused == nil else { return false }
     if there == nil {
-      if knownDepth == way.count { outcome.added.append(way + [entry.name]) }
+      if present.isThere { outcome.added.append(last) }
     } else {
       try keep(entry.name)
     }
@@ -186,25 +181,15 @@ private struct MergeSurvey: TreeVisitor, ~Copyable {
       }
     var verdict = policy.decideCreate(named: entry.name.span, in: zone, kind: kind)
     if verdict.isAllowed && isReplacing { verdict = policy.decide(.remove, in: zone, kind: kind) }
-    if !verdict.isAllowed { refused = (way + [entry.name], verdict.rule) }
-  }
-
-  private func statusThere(of name: [UInt8]) throws(Errno) -> FileStatus? {
-    guard knownDepth == way.count else { return nil }
-    do throws(Errno) {
-      return try place.status(of: name)
-    } catch {
-      if error == .noEntry { return nil }
-      throw error
-    }
+    if !verdict.isAllowed { refused = (last, verdict.rule) }
   }
 
   /// Gives what will be replaced a second name.
   private func keep(_ name: [UInt8]) throws(Errno) {
     var kept = try former.reopened()
-    for step in way { kept = try kept.enterOrCreate(step, mode: 0o700) }
+    for step in present.way { kept = try kept.enterOrCreate(step, mode: 0o700) }
     do throws(Errno) {
-      try place.linkFile(name, to: kept, as: name)
+      try present.linkFile(name, to: kept)
     } catch {
       // It has gone meanwhile.
       if error != .noEntry { throw error }
@@ -213,21 +198,11 @@ private struct MergeSurvey: TreeVisitor, ~Copyable {
 
   mutating func didEnter(_ directory: borrowing Walker, name: [UInt8]) throws(Errno) {
     zones.append(policy.zone(named: name.span, in: zones[zones.count - 1]))
-    way.append(name)
-    guard knownDepth == way.count - 1 else { return }
-    do throws(Errno) {
-      place = try present.enter(path: way)
-      knownDepth += 1
-    } catch {
-      if ![.noEntry, .notDirectory, .tooManyLinks].contains(error) { throw error }
-    }
+    try present.enter(name)
   }
 
   mutating func didLeave(_ name: [UInt8], to parent: borrowing Walker) throws(Errno) {
     zones.removeLast()
-    way.removeLast()
-    guard knownDepth > way.count else { return }
-    place = try present.enter(path: way)
-    knownDepth = way.count
+    try present.leave()
   }
 }
