@@ -82,8 +82,8 @@ extension ViewMounts {
 
   /// Whether anything is mounted at a directory.
   public static func isMountPoint(_ target: [UInt8]) throws(MountError) -> Bool {
-    let path = try mountPointPath(target)
-    return try readMountTable().topmost(at: path) != nil
+    let table = try readMountTable()
+    return table.topmost(at: try mountPointPath(target, table)) != nil
   }
 
   /// Whether a view has lost its daemon.
@@ -205,8 +205,15 @@ private struct BackingDisk: ~Copyable {
 }
 
 /// The canonical path of what may be a mount point.
-private func mountPointPath(_ target: [UInt8]) throws(MountError) -> [UInt8] {
+///
+/// What the table has is taken as it is: nothing on its way is looked at, so that it may lead
+/// through a view that is dead or silent.
+private func mountPointPath(
+  _ target: [UInt8], _ table: MountTable
+) throws(MountError) -> [UInt8] {
   do throws(Errno) {
+    let path = try absolutePath(target)
+    if table.topmost(at: path) != nil { return path }
     return try canonicalPathOfMountPoint(target)
   } catch {
     throw MountError(.failed, target.printable, error)
@@ -233,8 +240,8 @@ struct MountedParts {
   ///
   /// What unmounts by source finds the bundle, since it was mounted last.
   static func find(_ target: [UInt8]) throws(MountError) -> MountedParts {
-    let path = try mountPointPath(target)
     let table = try readMountTable()
+    let path = try mountPointPath(target, table)
     guard var root = table.topmost(at: path), root.isView else {
       throw MountError(.failed, "no view is mounted at \(path.printable)")
     }

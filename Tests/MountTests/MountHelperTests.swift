@@ -148,6 +148,30 @@ import Testing
       views
       """, said: "= 0\n"),
     Row(
+      "by type, though one of them is dead",
+      """
+      mount -t sandboxfs com.example.Notes m -o "$O"
+      dies m
+      try umount -a -t fuse.sandboxfs
+      views
+      """, said: "= 0\n"),
+    Row(
+      "at the place of the bundle of one that is dead, and of one that is silent",
+      """
+      mount -t sandboxfs com.example.Notes m -o "$O"
+      dies m
+      try umount m/Notes.app
+      mount -t sandboxfs com.example.Notes m -o "$O"
+      for daemon in $(daemons); do kill -STOP $daemon; done
+      # umount(8) would look for itself, and wait.
+      try umount.sandboxfs $T/m/Notes.app 2>&1 | sed 's/;.*//'
+      for daemon in $(daemons); do kill -CONT $daemon; done
+      try umount m
+      """,
+      said:
+        "= 0\numount.sandboxfs: m does not answer: its daemon is stopped or waits for the disk\n"
+        + "= 32\n= 0\n"),
+    Row(
       "busy",
       """
       mount -t sandboxfs com.example.Notes m -o "$O"
