@@ -119,7 +119,7 @@ private let upgradeCount =
       }
       #expect(view.restarts() == 5)
       #expect(try app.wait() == 0)
-      try LinuxKit.unmount(Array(view.path.utf8))
+      try unmountPatiently(view.path)
       #expect(eventually { kill(last, 0) != 0 })
     }
   }

@@ -151,7 +151,7 @@ public final class TestView {
   @discardableResult
   public func unmount() throws -> Int32 {
     guard isMounted else { return 0 }
-    try LinuxKit.unmount(Array(path.utf8))
+    try unmountPatiently(path)
     isMounted = false
     return try waitForDaemon()
   }
@@ -227,4 +227,20 @@ public final class TestView {
     while readdir(directory) != nil { count += 1 }
     return count - 2
   }
+}
+
+/// Unmounts a file system that nothing uses.
+///
+/// Tries again for two seconds where it is busy: a program that lists open files, a neighbour on
+/// the machine, looks at one for a moment. Throws EBUSY if it is in use for longer.
+public func unmountPatiently(_ path: String) throws(Errno) {
+  for _ in 0..<100 {
+    do throws(Errno) {
+      return try LinuxKit.unmount(Array(path.utf8))
+    } catch {
+      guard error == .busy else { throw error }
+      usleep(20_000)
+    }
+  }
+  try LinuxKit.unmount(Array(path.utf8))
 }
