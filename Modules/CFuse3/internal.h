@@ -22,6 +22,19 @@ int cfuse_note_request(struct cfuse_context *context, int device, const void *me
 /// Wakes whoever looks for threads that hang, since there is something to look at again.
 void cfuse_wake_watcher(const struct cfuse_context *context);
 
+// MARK: messages.c
+
+/// Has the kernel look a name up before it uses it again; waits for operations in that directory.
+/// 0, or -errno.
+int cfuse_expire_name(int device, uint64_t parent, const char *name, uint32_t length);
+
+// MARK: lost.c
+
+/// Notes the names that a request is about.
+void cfuse_note_names(struct cfuse_trail *trail, const struct in_header *header, ssize_t count);
+/// Notes what may be the first request that is not sent again.
+void cfuse_note_fresh(struct cfuse_journal *journal, const struct in_header *header);
+
 static inline int is_forget(uint32_t opcode) {
   return opcode == OPCODE_FORGET || opcode == OPCODE_FORGET_MANY;
 }

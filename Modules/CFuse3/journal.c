@@ -198,11 +198,15 @@ static void leave_behind(struct cfuse_journal *journal, uint32_t thread, uint64_
   struct cfuse_trail *to = trail_of(journal, CFUSE_THREADS + place);
   to->done = from->done;
   to->count = from->count;
+  to->other = from->other;
+  memcpy(to->lengths, from->lengths, sizeof to->lengths);
+  memcpy(to->names, from->names, from->lengths[0] + from->lengths[1]);
   memcpy(to->steps, from->steps, from->count * sizeof from->steps[0]);
   struct cfuse_record *left = &journal->left[place];
   uint32_t state = record.state;
   record.state = CFUSE_IDLE;
   record.takeover = takeover;
+  record.doubts = 0;
   *left = record;
   __atomic_store_n(&left->state, state, __ATOMIC_RELEASE);
   if (place == journal->left_count)
@@ -226,6 +230,7 @@ void cfuse_journal_take_over(struct cfuse_journal *journal) {
     thread->record.descriptor = -1;
   }
   __atomic_store_n(&journal->thread_count, 0, __ATOMIC_RELEASE);
+  journal->is_fresh = 0;
   // Last: until then what was answered is what others have answered.
   __atomic_store_n(&journal->takeovers, takeover, __ATOMIC_RELEASE);
   home = NULL;
@@ -302,6 +307,8 @@ int cfuse_note_request(struct cfuse_context *context, int device, const void *me
   audited = 0;
   trail->count = 0;
   trail->done = 0;
+  // Also of what is sent again: this process may die over it too.
+  cfuse_note_names(trail, header, count);
   if (__builtin_expect((header->unique & RESENT) != 0, 0) && header->opcode != OPCODE_INTERRUPT) {
     record->unique = 0;
     if (!claim(context, device, header)) return 0;
@@ -309,10 +316,12 @@ int cfuse_note_request(struct cfuse_context *context, int device, const void *me
   }
   record->unique = header->unique & ~RESENT;
   record->opcode = header->opcode;
+  record->node = header->node;
   record->crashes = 0;
   record->audited = 0;
   if (__builtin_expect(is_forget(header->opcode), 0)) note_forget(header, count);
   __atomic_store_n(&record->state, CFUSE_READ, __ATOMIC_RELEASE);
+  if (__builtin_expect(!context->journal->is_fresh, 0)) cfuse_note_fresh(context->journal, header);
   return 1;
 }
 

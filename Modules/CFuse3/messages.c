@@ -2,9 +2,13 @@
 // that name these.
 #include "internal.h"
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int notify(int device, const void *message, size_t length) {
@@ -16,31 +20,81 @@ int cfuse_resend(int device) {
   return notify(device, &message, sizeof message);
 }
 
-static int invalidate(int device, uint64_t node, int64_t offset) {
-  struct {
-    struct out_header header;
-    uint64_t node;
-    int64_t offset, length;
-  } message = {{sizeof message, NOTIFY_INVALID_NODE, 0}, node, offset, 0};
-  return notify(device, &message, sizeof message);
+// MARK: What the kernel is to ask again
+
+struct inode_notice {
+  struct out_header header;
+  uint64_t node;
+  int64_t offset, length;
+};
+
+static struct inode_notice inode_notice(uint64_t node, int64_t offset) {
+  return (struct inode_notice){
+      {sizeof(struct inode_notice), NOTIFY_INVALID_NODE, 0}, node, offset, 0};
 }
 
-int cfuse_invalidate_attributes(int device, uint64_t node) { return invalidate(device, node, -1); }
+int cfuse_invalidate_attributes(int device, uint64_t node) {
+  struct inode_notice notice = inode_notice(node, -1);
+  return notify(device, &notice, sizeof notice);
+}
 
-int cfuse_invalidate(int device, uint64_t node) { return invalidate(device, node, 0); }
+struct errand {
+  int device;
+  const void *message;
+  size_t length;
+  int result;
+};
 
-int cfuse_invalidate_name(int device, uint64_t parent, const char *name, uint32_t length) {
+static int run_errand(void *raw) {
+  struct errand *errand = raw;
+  // A plain system call: whoever waits has the same thread-local memory.
+  long written = syscall(SYS_write, errand->device, errand->message, errand->length);
+  errand->result = written < 0 ? -errno : 0;
+  return 0;
+}
+
+// Notifies from another process, in our memory and by our descriptors, and waits for it. The kernel
+// waits for the lock of a directory here, and can't be woken from that; whoever has the lock may
+// wait for our answer. If we are killed meanwhile we must end, since only then another process
+// serves and answers. This one ends when it can.
+static int notify_apart(int device, const void *message, size_t length) {
+  enum { STACK = 16384 };
+  _Alignas(16) char stack[STACK];
+  struct errand errand = {device, message, length, -EINTR};
+  int process = clone(run_errand, stack + STACK, CLONE_VM | CLONE_FILES | SIGCHLD, &errand);
+  // Where no process can be made this thread does it.
+  if (process < 0) return notify(device, message, length);
+  while (waitpid(process, NULL, 0) != process && errno != ECHILD) {
+  }
+  return errand.result;
+}
+
+int cfuse_invalidate(int device, uint64_t node) {
+  struct inode_notice notice = inode_notice(node, 0);
+  return notify_apart(device, &notice, sizeof notice);
+}
+
+static int invalidate_name(int device, uint64_t parent, const char *name, uint32_t length,
+                           uint32_t flags) {
   enum { LONGEST = 255 };
   struct {
     struct out_header header;
     uint64_t parent;
     uint32_t length, flags;
     char name[LONGEST + 1];
-  } message = {{0, NOTIFY_INVALID_NAME, 0}, parent, length, 0, {0}};
+  } message = {{0, NOTIFY_INVALID_NAME, 0}, parent, length, flags, {0}};
   if (length > LONGEST) return -ENAMETOOLONG;
   message.header.length = (uint32_t)(offsetof(__typeof__(message), name) + length + 1);
   memcpy(message.name, name, length);
-  return notify(device, &message, message.header.length);
+  return notify_apart(device, &message, message.header.length);
+}
+
+int cfuse_invalidate_name(int device, uint64_t parent, const char *name, uint32_t length) {
+  return invalidate_name(device, parent, name, length, 0);
+}
+
+int cfuse_expire_name(int device, uint64_t parent, const char *name, uint32_t length) {
+  return invalidate_name(device, parent, name, length, EXPIRE_ONLY);
 }
 
 // MARK: Passthrough

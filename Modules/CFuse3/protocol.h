@@ -49,13 +49,25 @@ _Static_assert(sizeof(struct open_out) == 16, "fuse_open_out");
 
 enum {
   OPCODE_FORGET = 2,
+  OPCODE_SYMLINK = 6,
+  OPCODE_MKNOD = 8,
+  OPCODE_MKDIR = 9,
+  OPCODE_UNLINK = 10,
+  OPCODE_RMDIR = 11,
+  OPCODE_RENAME = 12,
+  OPCODE_LINK = 13,
   OPCODE_READ = 15,
   OPCODE_SETXATTR = 21,
   OPCODE_INIT = 26,
+  OPCODE_CREATE = 35,
   OPCODE_INTERRUPT = 36,
-  OPCODE_FORGET_MANY = 42
+  OPCODE_FORGET_MANY = 42,
+  OPCODE_RENAME2 = 45
 };
 enum { NOTIFY_INVALID_NODE = 2, NOTIFY_INVALID_NAME = 3, NOTIFY_RESEND = 7 };
 #define INIT_EXTENSION (UINT64_C(1) << 30)
+/// Beside NOTIFY_INVALID_NAME, from Linux 6.2 on: the name is looked up again before it is used,
+/// and nothing that is mounted on it is touched.
+enum { EXPIRE_ONLY = 1 };
 /// In a request's number: it is sent again.
 #define RESENT (UINT64_C(1) << 63)

@@ -17,6 +17,8 @@ public struct RequestJournal: @unchecked Sendable {
     raw = address.assumingMemoryBound(to: cfuse_journal.self)
   }
 
+  init(_ raw: UnsafeMutablePointer<cfuse_journal>) { self.raw = raw }
+
   /// Takes over what a process left that died while it served.
   ///
   /// Only while nobody serves.
@@ -67,12 +69,17 @@ public struct RequestJournal: @unchecked Sendable {
 
   /// Calls `body` with each record that was left behind.
   public func forEachLeft(_ body: (RequestRecord) -> Void) {
+    for place in leftPlaces { body(left(place)) }
+  }
+
+  /// Where the records are that were left behind.
+  var leftPlaces: [Int] {
+    (0..<Int(raw.pointee.left_count)).filter { left($0).raw.pointee.state != UInt32(CFUSE_IDLE) }
+  }
+
+  func left(_ place: Int) -> RequestRecord {
     let start = UnsafeMutableRawPointer(raw) + (MemoryLayout<cfuse_journal>.offset(of: \.left) ?? 0)
-    let records = start.assumingMemoryBound(to: cfuse_record.self)
-    for place in 0..<Int(raw.pointee.left_count)
-    where records[place].state != UInt32(CFUSE_IDLE) {
-      body(RequestRecord(raw: records + place))
-    }
+    return RequestRecord(raw: start.assumingMemoryBound(to: cfuse_record.self) + place)
   }
 }
 

@@ -128,6 +128,22 @@ public final class Session: @unchecked Sendable {
   /// Only while nobody serves.
   public func finishForgetting() { cfuse_journal_forget(context) }
 
+  /// Whether the kernel has nothing more to send again, as far as can be seen.
+  public var isDrained: Bool { cfuse_journal_is_drained(context.pointee.journal) != 0 }
+
+  /// Has the kernel ask again for what requests were about that were left behind and that nobody
+  /// asks for any more: their callers were killed meanwhile, and they may have been carried out.
+  ///
+  /// `linked` says whose links a request may have changed. Waits as `invalidate(_:)` does.
+  public func doubtLost(_ linked: (RequestRecord) -> [NodeID]) {
+    let journal = RequestJournal(context.pointee.journal)
+    for place in journal.leftPlaces where cfuse_journal_doubt(context, UInt32(place)) != 0 {
+      for node in linked(journal.left(place)) {
+        _ = cfuse_invalidate_attributes(descriptor, node.rawValue)
+      }
+    }
+  }
+
   /// From here on a crash is noted in the record of the request that was being served.
   public func noteCrashes() { cfuse_note_crashes(context.pointee.journal) }
 

@@ -149,6 +149,18 @@ extension Descriptor {
       if oneIn > 0 && UInt64.random(in: 0..<oneIn) == 0 { die() }
     }
 
+    /// The only place that ends the process, and that of each request only once:
+    /// `SANDBOXFS_FAULT_PLACE`.
+    public static let onlyPlace = getenv("SANDBOXFS_FAULT_PLACE").flatMap {
+      Int(String(cString: $0))
+    }
+
+    /// Whether every process that takes over stops before it serves: `SANDBOXFS_FAULT_RESENT`.
+    public static let stopsResent = getenv("SANDBOXFS_FAULT_RESENT") != nil
+
+    /// Stops until somebody lets the process go on.
+    public static func stop() { kill(getpid(), SIGSTOP) }
+
     /// Ends the process as `kill -9` does.
     public static func die() { kill(getpid(), SIGKILL) }
 

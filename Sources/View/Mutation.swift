@@ -109,6 +109,7 @@ enum FaultPoint: Int {
   @inline(__always)
   func pass() {
     #if DEBUG
+      if FaultInjection.onlyPlace == rawValue && !RequestRecord.isRepeated { FaultInjection.die() }
       FaultInjection.reached(rawValue)
     #endif
   }

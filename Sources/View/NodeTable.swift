@@ -213,6 +213,14 @@ extension NodeTable {
     return 0
   }
 
+  /// The number by which the kernel knows an inode; nil if it does not.
+  func known(_ identity: Identity) -> NodeID? {
+    lock.lock()
+    defer { lock.unlock() }
+    let index = find(identity)
+    return index == 0 ? nil : NodeID(id(of: index))
+  }
+
   func insert(_ index: NodeIndex) {
     hashedCount += 1
     if hashedCount > bucketCount && bucketCount < NodeTable.bucketCapacity { split() }

@@ -28,6 +28,9 @@ extension ViewFileSystem {
     } catch {
       throw DamagedState("the kernel does not repeat what was asked: \(error.message)")
     }
+    #if DEBUG
+      if FaultInjection.stopsResent { FaultInjection.stop() }
+    #endif
     closeStrays(keeping: own)
     for backing in unused { backingFiles?.close(backing) }
     closeLeakedBackings()
@@ -44,6 +47,26 @@ extension ViewFileSystem {
     guard let kernelNodes else { return }
     for node in nodes.unnamedNodes() where !kernelNodes.contains(NodeID(node)) {
       nodes.forget(node, .max)
+    }
+  }
+
+  /// Has the kernel ask again for what it may not know, since a caller was killed while nobody
+  /// served.
+  ///
+  /// On a thread that serves no request, and while others serve: it waits until the kernel has sent
+  /// again what there was.
+  public func doubtLost(_ session: Session) {
+    var pause: UInt32 = 1000
+    while !session.isDrained {
+      Pause.microseconds(pause)
+      pause = min(pause * 2, 1_000_000)
+    }
+    session.doubtLost { record in
+      // What was moved or removed, and what is kept since it was replaced.
+      let kept = try? InodeStatus.of(record.descriptor)
+      return [record.notedIdentity, kept.map { Identity($0) }].compactMap { identity in
+        identity.flatMap { nodes.known($0) }
+      }
     }
   }
 

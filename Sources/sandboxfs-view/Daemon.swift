@@ -173,15 +173,20 @@ final class Daemon: Sendable {
       // Whoever takes over has none of it.
       DaemonProcess.leaveStartBehind()
     } else {
-      try? DaemonProcess.startThread { [fileSystem] in
-        // What was known by a name when it was lost may lose the name later.
-        for seconds: UInt32 in [0, 10, 100, 1000] {
-          Pause.microseconds(seconds * 1_000_000)
-          fileSystem.forgetLost()
-        }
-      }
+      try? DaemonProcess.startThread { [self] in settleLost() }
     }
     fileSystem.watchPropertyLists()
+  }
+
+  /// Settles what was lost with processes that died, now and, since what can be seen of it may come
+  /// late, again.
+  private func settleLost() {
+    for seconds: UInt32 in [0, 10, 100, 1000] {
+      Pause.microseconds(seconds * 1_000_000)
+      fileSystem.doubtLost(session)
+      // What was known by a name when it was lost may lose the name later.
+      fileSystem.forgetLost()
+    }
   }
 
   private func fail(_ error: Errno) -> Never {

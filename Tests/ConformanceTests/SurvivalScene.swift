@@ -60,9 +60,9 @@ func events(in container: String) -> [String] {
 }
 
 /// Waits until something is so; false if it is not within 10 s.
-func eventually(_ isSo: () -> Bool) -> Bool {
+func eventually(_ isSo: () throws -> Bool) rethrows -> Bool {
   for _ in 0..<2000 {
-    if isSo() { return true }
+    if try isSo() { return true }
     usleep(5000)
   }
   return false

@@ -202,13 +202,12 @@ private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
 
   /// What a view shows of what apps have left that were killed is what is there.
   ///
-  /// A request that its killed caller has taken back between two workers may have been carried out,
-  /// and the kernel may know nothing of that: so it is made to forget what it knew.
+  /// A request that its killed caller has taken back between two workers may have been carried out:
+  /// the kernel hears of that when the last one serves.
   private func expectSameNames(
     in view: TestView, _ ground: Ground, left directories: [String]
   ) throws {
     let kept = view.container + "/data/tmp"
-    try Descriptor.open("/proc/sys/vm/drop_caches", O_WRONLY).writeAll(Array("2\n".utf8))
     let script = """
       cd "$0" && for place in "$@"; do
         for name in . first second third link entry-0 entry-29; do
@@ -216,10 +215,12 @@ private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
         done
       done
       """
-    let looks = try [view.path + "/tmp", kept].map { place in
+    func look(_ place: String) throws -> String {
       try run("setpriv", asOwner(of: ground) + ["sh", "-c", script, place] + directories).text
     }
-    #expect(looks[0] == looks[1])
+    let there = try look(kept)
+    _ = try eventually { try look(view.path + "/tmp") == there }
+    #expect(try look(view.path + "/tmp") == there)
     let all = ["sh", "-c", "rm -rf \"$0\"/*", view.path + "/tmp"]
     #expect(try run("setpriv", asOwner(of: ground) + all).status == 0)
     #expect(try contents(kept).isEmpty)

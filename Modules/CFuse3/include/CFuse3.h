@@ -56,12 +56,15 @@ struct cfuse_record {
   uint64_t inode;
   uint64_t birth_nanoseconds;
   uint32_t device;
-  uint32_t padding;
+  /// How often the kernel was told to doubt what it knows of it, since nobody asked for it again.
+  uint32_t doubts;
   /// The number that its latest record has in the audit log, if it is added; in the lowest byte,
   /// how many it has there besides.
   uint64_t audited;
   /// How often the view was taken over when this was left behind.
   uint64_t takeover;
+  /// The node that it is about: where it has names, the directory of the first one.
+  uint64_t node;
 };
 
 /// One thread that reads requests.
@@ -80,7 +83,13 @@ struct cfuse_trail {
   /// How many there are, and with how many of them nothing is to be done any more.
   uint32_t count;
   uint32_t done;
+  /// The request's other node, 0 if it has none: the directory of the second name, or what is
+  /// linked by the first one.
+  uint64_t other;
+  /// The names that the request is about, one behind the other, and how long they are; 0 for none.
+  uint32_t lengths[2];
   uint64_t padding;
+  char names[512];
   struct {
     uint64_t node;
     uint64_t lookups;
@@ -114,7 +123,11 @@ struct cfuse_journal {
   /// Requests before the last takeover, and those that were refused because they crash.
   unsigned long received_before;
   unsigned long refused;
-  char padding[128 - 40 - sizeof(struct cfuse_agreement) % 128];
+  /// Whether a request has been read since the last takeover that comes for the first time: the
+  /// kernel has nothing to send again any more then.
+  uint32_t is_fresh;
+  uint32_t more_padding;
+  char padding[128 - 48 - sizeof(struct cfuse_agreement) % 128];
   struct cfuse_thread threads[CFUSE_THREADS];
   /// What processes that died have left behind, until the kernel sends it again.
   struct cfuse_record left[CFUSE_LEFT_BEHIND];
@@ -193,6 +206,14 @@ void cfuse_journal_take_over(struct cfuse_journal *journal);
 void cfuse_journal_sort(struct cfuse_context *context, int device);
 /// Does what processes that died should have done for a FORGET.
 void cfuse_journal_forget(struct cfuse_context *context);
+/// Whether the kernel has nothing more to send again, as far as can be seen.
+int cfuse_journal_is_drained(const struct cfuse_journal *journal);
+/// Has the kernel ask again for the nodes and names of a request that is left behind and that
+/// nobody asks for any more.
+///
+/// Such a request may have been carried out, and the kernel not know. Waits for operations in the
+/// directories. 0 where there is none, or the kernel was told twice already.
+int cfuse_journal_doubt(struct cfuse_context *context, uint32_t place);
 /// How many requests have been answered since the last takeover.
 unsigned long cfuse_journal_answered(const struct cfuse_journal *journal);
 /// Has the kernel send again what was read and not answered. 0, or -errno: -EINVAL where it can't.
