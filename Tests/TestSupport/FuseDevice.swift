@@ -9,6 +9,8 @@ public enum FuseDevice {
   private struct Loan {
     var borrowers = 0
     var ownMode: mode_t = 0
+    /// The device, locked: who else runs these tests on the machine waits for its mode.
+    var lock: CInt = -1
   }
   private static let loan = Mutex(Loan())
 
@@ -32,6 +34,8 @@ public enum FuseDevice {
     loan.withLock { loan in
       loan.borrowers += 1
       guard loan.borrowers == 1, getuid() == 0 else { return }
+      loan.lock = open(path, O_RDONLY | O_CLOEXEC)
+      flock(loan.lock, LOCK_EX)
       var status = stat()
       stat(path, &status)
       loan.ownMode = status.st_mode & 0o7777
@@ -40,7 +44,9 @@ public enum FuseDevice {
     defer {
       loan.withLock { loan in
         loan.borrowers -= 1
-        if loan.borrowers == 0, getuid() == 0 { chmod(path, loan.ownMode) }
+        guard loan.borrowers == 0, getuid() == 0 else { return }
+        chmod(path, loan.ownMode)
+        close(loan.lock)
       }
     }
     return try body()
