@@ -71,16 +71,17 @@ let importSubcommand = Subcommand(
 private func importFile(_ path: [UInt8], _ arguments: ParsedArguments) throws -> Int32 {
   let isStream = path == Array("-".utf8)
   let shown = isStream ? "standard input" : path.printable
+  // What the line itself says is judged before what it leads to.
+  var options = ImportOptions()
+  options.owner = arguments.value(owner)
+  options.takesRules = arguments.has(rules)
+  options.identifier = try arguments.value(other).map { try identifier($0) }
   let file: Descriptor
   do throws(Errno) {
     file = isStream ? try Descriptor.standardInput() : try Descriptor.readable(path)
   } catch {
     throw Failure("can't read \(shown): \(error.message)")
   }
-  var options = ImportOptions()
-  options.owner = arguments.value(owner)
-  options.takesRules = arguments.has(rules)
-  options.identifier = try arguments.value(other).map { try identifier($0) }
   let bar = ProgressBar("importing")
   // How much there is inside nobody knows before: the part of the file that was read says it.
   let all = isStream ? 0 : try file.status().byteCount

@@ -178,7 +178,7 @@ import Testing
       O=$SANDBOXFS_STORE/containers/com.example.Other
       cat $O/data/Documents/f; ls $O/bundle; sandboxfs list
       sandboxfs import --as com.example.Other a.tar.zst; echo $?
-      sandboxfs import --as x/y a.tar.zst; echo $?
+      sandboxfs import --as x/y nowhere.tar.zst; echo $?
       sandboxfs import --as com.example.Other --app $APP --from /etc=Documents; echo $?
       sandboxfs import --app $APP a.tar.zst; echo $?
       """)
