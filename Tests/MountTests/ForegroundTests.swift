@@ -47,7 +47,7 @@ struct ForegroundTests {
         foreground; eventually attended
         sandboxfs unmount view; wait $attendant; echo "unmounted: $?"; grep -v /ready said
         foreground; eventually attended
-        kill -KILL $(pgrep '^sandboxfs-(view|work)$'); wait $attendant; echo "killed: $?"
+        end_daemons; wait $attendant; echo "killed: $?"
         grep -v /ready said; present || echo "nothing is left"
         """)
     #expect(

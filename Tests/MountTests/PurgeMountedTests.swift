@@ -98,7 +98,7 @@ import Testing
       eventually test ! -e $C/data/tmp/d
       ls $C/data/tmp $C/data/Documents
       sandboxfs mount $APP view; echo x > view/tmp/f
-      pkill -KILL sandboxfs; umount -l view/Notes.app 2> /dev/null; umount -l view; ls $C/data/tmp
+      end_daemons; umount -l view/Notes.app 2> /dev/null; umount -l view; ls $C/data/tmp
       eventually sandboxfs mount $APP view; ls view/tmp; sandboxfs unmount view
       """)
     #expect(

@@ -5,7 +5,9 @@ import Testing
 
 /// What a script has besides the programs: `$APP`, installed in `$SANDBOXFS_STORE` from
 /// `Notes.app`; `$C`, its container; the directories `view` and `second`, to mount at;
-/// `eventually COMMAND`, which repeats it for at most 10 s until it succeeds.
+/// `eventually COMMAND`, which repeats it for at most 10 s until it succeeds; `end_daemons`, which
+/// kills all who serve or watch, at once: each would put another in the place of one that dies
+/// alone.
 private let prelude = """
   set -u
   # What others mount at this time is none of ours.
@@ -16,6 +18,9 @@ private let prelude = """
   eventually() {
     for _ in $(seq 500); do "$@" > /dev/null 2>&1 && return; sleep 0.02; done
     echo "never: $*"
+  }
+  end_daemons() {
+    for signal in STOP KILL; do kill -$signal $(pgrep '^sandboxfs-(view|work)$'); done
   }
   mkdir view second
   sandboxfs install Notes.app > /dev/null
