@@ -61,7 +61,26 @@ public enum Operation: UInt8, Sendable, CaseIterable {
   case exchange
 
   /// The verb that people write.
-  public var name: String { self == .readAttributes ? "stat" : String(describing: self) }
+  ///
+  /// They are spelt out: the runtime looks through all types of a program before it tells a case's
+  /// name, and the command line shows these whatever it does.
+  public var name: String {
+    switch self {
+    case .lookup: "lookup"
+    case .readAttributes: "stat"
+    case .list: "list"
+    case .read: "read"
+    case .write: "write"
+    case .append: "append"
+    case .create: "create"
+    case .remove: "remove"
+    case .setattr: "setattr"
+    case .exec: "exec"
+    case .rename: "rename"
+    case .link: "link"
+    case .exchange: "exchange"
+    }
+  }
 
   /// The operation of a verb.
   public init?(name: String) {

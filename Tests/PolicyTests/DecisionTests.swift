@@ -63,6 +63,12 @@ struct DecisionTests {
     #expect(got == want, "\(operation.name)")
   }
 
+  @Test(arguments: Operation.allCases)
+  func `an operation is called as its case, and what reads attributes stat`(_ row: Operation) {
+    #expect(row.name == (row == .readAttributes ? "stat" : "\(row)"))
+    #expect(Operation(name: row.name) == row)
+  }
+
   @Test func `the table has a row for every operation`() {
     #expect(Set(table.map(\.0)) == Set(Operation.allCases))
   }
