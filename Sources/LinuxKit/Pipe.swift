@@ -27,13 +27,15 @@ extension Descriptor {
   /// Throws EFBIG if there are more than `limit`.
   public borrowing func readToEnd(atMost limit: Int) throws(Errno) -> [UInt8] {
     var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 1 << 16)
+    // Most files are small, and to touch new memory takes longer than to read them.
+    var chunk = [UInt8](repeating: 0, count: 1 << 12)
     let raw = rawValue
     while true {
       let count = try retrying { read(raw, &chunk, chunk.count) }
       if count == 0 { return bytes }
       bytes += chunk.prefix(count)
       if bytes.count > limit { throw .fileTooLarge }
+      if count == chunk.count, count < 1 << 16 { chunk = [UInt8](repeating: 0, count: count * 4) }
     }
   }
 
