@@ -28,7 +28,7 @@ struct CommandLookup {
     lentPaths = sandbox.lent.map(\.path)
     executesByRules = sandbox.executesByRules
     configurationPaths =
-      sandbox.files.map(\.path)
+      sandbox.filePaths
       + sandbox.host.configuration.map { Array("/etc/".utf8) + $0.name }
     systemNames = [Array("usr".utf8)] + sandbox.host.entries.map(\.name)
   }

@@ -74,6 +74,7 @@ public enum Launch {
         let proxy = try request.busProxy(in: directory)
         if let proxy { sandbox.reach.sockets.append(try proxy.socket(for: request.uid)) }
         defer { withExtendedLifetime(proxy) {} }
+        try checkExecution(of: sandbox, lease.mounts)
         return try run(sandbox, bubblewrap: request.bubblewrap, daemon: lease.daemon, signals)
       }
     }
@@ -103,7 +104,6 @@ public enum Launch {
     _ sandbox: Sandbox, bubblewrap: [UInt8], daemon: Int32, _ signals: borrowing BlockedSignals
   ) throws(LaunchError) -> Int32 {
     var sandbox = sandbox
-    try checkExecution(of: sandbox)
     let lookup = CommandLookup(sandbox)
     try lookup.check(sandbox.command[0], path: sandbox.searchPath)
     try lookup.checkDirectory(sandbox.directory)

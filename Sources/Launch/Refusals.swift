@@ -94,9 +94,12 @@ func explanation(of failure: SpawnFailure, bubblewrap: [UInt8]) -> LaunchError {
   }
 }
 
-/// Refuses a view on which not even the bundle may be executed.
-func checkExecution(of sandbox: Sandbox) throws(LaunchError) {
-  guard !sandbox.bundleName.isEmpty, let table = try? MountTable.read() else { return }
+/// Refuses a view on which not even the bundle may be executed, by what is mounted if somebody has
+/// looked since the view was.
+///
+/// That is for the message: whatever it says, the kernel asks the mount.
+func checkExecution(of sandbox: Sandbox, _ mounts: MountTable?) throws(LaunchError) {
+  guard !sandbox.bundleName.isEmpty, let table = try? mounts ?? MountTable.read() else { return }
   let bundle = sandbox.view + [UInt8(ascii: "/")] + sandbox.bundleName
   let mount = table.topmost(at: bundle) ?? table.topmost(at: sandbox.view)
   guard let mount, mount.has("noexec") else { return }

@@ -83,6 +83,12 @@ extension Sandbox {
     let content: [UInt8]
   }
 
+  /// The paths of the files that are made for the app.
+  var filePaths: [[UInt8]] {
+    let paths = ["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/GNUstep/GNUstep.conf"].map(bytes)
+    return paths + (reach.display == nil ? [] : [Display.keyPath])
+  }
+
   /// The files that are made for the app.
   var files: [File] {
     let accounts = Accounts(uid: uid, gid: gid, home: Self.home)

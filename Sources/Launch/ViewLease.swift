@@ -15,6 +15,8 @@ struct ViewLease: ~Copyable {
   let daemon: Int32
   /// Whether its rules let something be executed besides the bundle.
   let executesByRules: Bool
+  /// What was mounted when the view was looked for; nil if it was mounted since.
+  let mounts: MountTable?
   private let name: [UInt8]
   private let configuration: ViewConfiguration
   private var runs: Descriptor?
@@ -26,7 +28,7 @@ struct ViewLease: ~Copyable {
     isCurrent: () -> Bool
   ) throws(LaunchError) {
     let gate = try directory.waitForGate(of: name, signals)
-    let view: (path: [UInt8], daemon: DaemonStatus)
+    let view: FoundView
     do throws(MountError) {
       view = try mountedView(container, configuration, named: name, in: directory)
     } catch {
@@ -41,6 +43,7 @@ struct ViewLease: ~Copyable {
     path = view.path
     daemon = view.daemon.pid
     executesByRules = view.daemon.executesByRules
+    mounts = view.mounts
     self.name = name
     self.configuration = configuration
   }
@@ -61,18 +64,26 @@ struct ViewLease: ~Copyable {
   }
 }
 
+/// A view that is mounted.
+private struct FoundView {
+  let path: [UInt8]
+  let daemon: DaemonStatus
+  /// What is mounted besides; nil if nobody has looked.
+  let mounts: MountTable?
+}
+
 /// The view that is mounted, or a new one.
 private func mountedView(
   _ container: borrowing Descriptor, _ configuration: ViewConfiguration, named name: [UInt8],
   in directory: borrowing RunDirectory
-) throws(MountError) -> (path: [UInt8], daemon: DaemonStatus) {
+) throws(MountError) -> FoundView {
   let place = directory.mountPoint(of: name)
-  if let status = try DaemonStatus.ask(container),
-    let entry = try wholeMounts(of: status.device).last(where: {
-      $0.mountPoint == place || !isPrivileged()
-    })
-  {
-    return (entry.mountPoint, status)
+  if let status = try DaemonStatus.ask(container) {
+    let mounts = try mountTable()
+    let entry = mounts.entries.last {
+      $0.device == status.device && $0.isWhole && ($0.mountPoint == place || !isPrivileged())
+    }
+    if let entry { return FoundView(path: entry.mountPoint, daemon: status, mounts: mounts) }
   }
   do throws(Errno) {
     try directory.makeMountPoint(of: name)
@@ -82,13 +93,13 @@ private func mountedView(
   var settings = MountSettings()
   settings.isPrivate = true
   let view = try ViewMounts.mount(container, configuration, at: place, settings)
-  return (view.target, view.status)
+  return FoundView(path: view.target, daemon: view.status, mounts: nil)
 }
 
-/// The mounts of all of a file system in our namespace.
-private func wholeMounts(of device: DeviceNumber) throws(MountError) -> [MountEntry] {
+/// What is mounted in our namespace.
+private func mountTable() throws(MountError) -> MountTable {
   do throws(Errno) {
-    return try MountTable.read().entries.filter { $0.device == device && $0.isWhole }
+    return try MountTable.read()
   } catch {
     throw MountError(.system, "cannot read what is mounted: \(error.message)")
   }

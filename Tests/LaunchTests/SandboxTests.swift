@@ -151,6 +151,8 @@ struct SandboxTests {
     #expect(
       shown.files.dropFirst(plain.files.count)
         == [.init(path: Array("/etc/Xauthority".utf8), mode: 0o400, content: [1, 2, 3])])
+    #expect(shown.filePaths == shown.files.map(\.path))
+    #expect(plain.filePaths == plain.files.map(\.path))
     #expect(
       shown.environment.dropFirst(plain.environment.count).map(text)
         == ["DISPLAY=:77.0", "XAUTHORITY=/etc/Xauthority"])
