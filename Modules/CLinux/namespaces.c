@@ -174,6 +174,10 @@ static int make(const struct clinux_step *step, const struct clinux_step *owner)
 
 // The directory belongs to the app, which may have put anything there: that is then its own affair.
 static int make_directory_beneath(const struct clinux_step *step) {
+  // Mostly it is there: the kernel then knows, where mkdir would have the view's daemon asked.
+  int found = open_beneath(step->base, step->other, 0, RESOLVE_NO_XDEV);
+  if (found >= 0) return close(found);
+  if (errno != ENOENT) return 0;
   char parent_path[512] = ".";
   const char *slash = strrchr(step->other, '/');
   const char *name = slash ? slash + 1 : step->other;
