@@ -91,16 +91,27 @@ extension Descriptor {
     limit: Int, _ patience: ClientPatience
   ) throws(Errno) -> [UInt8]? {
     var line: [UInt8] = []
-    let raw = rawValue
-    while line.count <= limit {
+    while true {
       try patience.wait(for: self)
-      var byte: UInt8 = 0
-      let count = try retrying { read(raw, &byte, 1) }
-      if count == 0 { return nil }
-      if byte == 10 { return line }
-      line.append(byte)
+      let piece = try readUpToLineFeed()
+      if piece.isEmpty { return nil }
+      line += piece
+      let isWhole = line.last == UInt8(ascii: "\n")
+      if isWhole { line.removeLast() }
+      if line.count > limit { throw Errno(EMSGSIZE) }
+      if isWhole { return line }
     }
-    throw Errno(EMSGSIZE)
+  }
+
+  /// What has come, up to the first line feed; what is behind that stays to be read.
+  private borrowing func readUpToLineFeed() throws(Errno) -> [UInt8] {
+    let raw = rawValue
+    var chunk = [UInt8](repeating: 0, count: 1024)
+    let count = try retrying { recv(raw, &chunk, chunk.count, CInt(MSG_PEEK)) }
+    let wanted = chunk[..<count].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? count
+    // Nobody else reads, so what was seen is still there.
+    let taken = try retrying { recv(raw, &chunk, wanted, 0) }
+    return Array(chunk[..<taken])
   }
 
   /// Exactly `count` bytes.

@@ -3,6 +3,8 @@ import Glibc
 import LinuxKit
 import Testing
 
+private let long = String(repeating: "x", count: 5000)
+
 @Suite struct ClientPatienceTests {
   /// Both ends of a connection.
   private func pair() throws -> (ours: CInt, theirs: CInt) {
@@ -24,6 +26,30 @@ import Testing
     let patience = ClientPatience(milliseconds: 60_000)
     #expect(try connection.readLine(limit: 100, patience) == Array("a line".utf8))
     #expect(try connection.readBytes(exactly: 9, patience) == Array("and bytes".utf8))
+  }
+
+  @Test(
+    arguments: [
+      ("abc\nrest", 3, "abc", "rest"), ("\n\n", 3, "", "\n"), ("abcd\n", 3, nil, ""),
+      ("abcd", 3, nil, ""),
+      (long + "\nrest", 5000, long, "rest"),
+    ] as [(String, Int, String?, String)])
+  func aLineEndsAtTheFirstLineFeedAndIsNoLongerThanItMayBe(
+    _ row: (text: String, limit: Int, line: String?, rest: String)
+  ) throws {
+    let (ours, theirs) = try pair()
+    let connection = Descriptor(owning: ours)
+    try send(row.text, to: theirs)
+    close(theirs)
+    let patience = ClientPatience(milliseconds: 60_000)
+    guard let line = row.line else {
+      #expect(throws: Errno(EMSGSIZE)) { try connection.readLine(limit: row.limit, patience) }
+      return
+    }
+    #expect(try connection.readLine(limit: row.limit, patience) == Array(line.utf8))
+    #expect(
+      try connection.readBytes(exactly: row.rest.utf8.count, patience) == Array(row.rest.utf8))
+    #expect(try connection.readLine(limit: row.limit, patience) == nil)
   }
 
   @Test func oneWhoStillSendsWhenTheTimeIsOverIsNotHeard() throws {
