@@ -90,7 +90,7 @@ enum SystemCallRules {
   ]
 
   /// UNIX, INET, INET6 and NETLINK; UNSPEC is refused by the kernel.
-  private static let families: Set<UInt64> = [0, 1, 2, 10, 16]
+  private static let families: [UInt64] = [0, 1, 2, 10, 16]
   private static let familyCount: UInt64 = 46
 
   private enum TerminalCommand: UInt64 {
@@ -106,7 +106,9 @@ enum SystemCallRules {
   private static let personalities: [UInt64] = [0x10_0000, 0x20_0000, 0x40_0000]
 
   private static func names(_ text: String) -> [SystemCallRule] {
-    text.split(whereSeparator: \.isWhitespace).map { SystemCallRule(String($0)) }
+    text.utf8.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") }.map {
+      SystemCallRule(String(Substring($0)))
+    }
   }
 
   private static func command(_ value: UInt64, argument: UInt32 = 1) -> SystemCallRule.Test {

@@ -68,7 +68,7 @@ final class CMemory {
     precondition(!bytes.contains(0), "a string for the kernel holds no NUL")
     let block = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count + 1)
     blocks.append(UnsafeMutableRawPointer(block))
-    for (index, byte) in bytes.enumerated() { block[index] = CChar(bitPattern: byte) }
+    UnsafeMutableRawBufferPointer(start: block, count: bytes.count).copyBytes(from: bytes)
     block[bytes.count] = 0
     return block
   }

@@ -130,11 +130,13 @@ extension Descriptor {
 func withComponent<Result>(
   _ name: some Collection<UInt8>, _ body: (UnsafePointer<CChar>) throws(Errno) -> Result
 ) throws(Errno) -> Result {
+  // Of a type that is known the compiler makes plain loops.
+  let name = Array(name)
   let dot = UInt8(ascii: ".")
   guard !name.isEmpty, !name.contains(UInt8(ascii: "/")),
     !(name.count <= 2 && name.allSatisfy { $0 == dot })
   else { throw .invalid }
-  return try Array(name).withCPath(body)
+  return try name.withCPath(body)
 }
 
 /// The target of a link below `directory`, or of the O_PATH descriptor itself where `name` is
