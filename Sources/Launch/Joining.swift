@@ -25,7 +25,8 @@ extension Launch {
     guard run.isStillThere, !first.waitForEnd(milliseconds: 0) else { throw notRunning(record) }
     // Of it only the environment, the command and the place are decided here.
     var sandbox = try Launch.sandbox(
-      for: record, command, options, view: placeOfView(run.device), stage: [])
+      for: record, command, options, view: placeOfView(run.device), stage: [],
+      host: .current())
     sandbox.executesByRules = (try? DaemonStatus.ask(container))?.executesByRules == true
     // Where the caller cannot see the view, the shell inside says what is not there.
     if !sandbox.view.isEmpty {

@@ -65,17 +65,23 @@ public enum Launch {
     let directory = try RunDirectory(environment: options.environment)
     directory.sweep()
     let name = viewName(of: container, record, options)
+    var made: Groundwork?
     let lease = try ViewLease(
-      container, configuration, named: name, in: directory, signals, isCurrent: isCurrent)
+      container, configuration, named: name, in: directory, signals, isCurrent: isCurrent
+    ) { made = Groundwork(request.reach) }
+    let groundwork = made ?? Groundwork(request.reach)
     let result = Result { () throws(LaunchError) in
       try around { () throws(LaunchError) in
-        var sandbox = try request.sandbox(view: lease.path, stage: directory.stage)
+        var sandbox = try request.sandbox(
+          view: lease.path, stage: directory.stage, host: groundwork.host)
         sandbox.executesByRules = lease.executesByRules
         let proxy = try request.busProxy(in: directory)
         if let proxy { sandbox.reach.sockets.append(try proxy.socket(for: request.uid)) }
         defer { withExtendedLifetime(proxy) {} }
         try checkExecution(of: sandbox, lease.mounts)
-        return try run(sandbox, bubblewrap: request.bubblewrap, daemon: lease.daemon, signals)
+        return try run(
+          sandbox, bubblewrap: request.bubblewrap, filter: groundwork.filter, daemon: lease.daemon,
+          signals)
       }
     }
     let remarks = lease.end(in: directory)
@@ -101,7 +107,8 @@ public enum Launch {
   }
 
   private static func run(
-    _ sandbox: Sandbox, bubblewrap: [UInt8], daemon: Int32, _ signals: borrowing BlockedSignals
+    _ sandbox: Sandbox, bubblewrap: [UInt8], filter: Result<[UInt8], Errno>, daemon: Int32,
+    _ signals: borrowing BlockedSignals
   ) throws(LaunchError) -> Int32 {
     var sandbox = sandbox
     let lookup = CommandLookup(sandbox)
@@ -112,7 +119,7 @@ public enum Launch {
     let relay = try terminal(for: sandbox)
     sandbox.terminal = relay?.path
     sandbox.isControlled = relay?.hasKeys == true && hasSessionTool()
-    let run = try RunningSandbox(sandbox, bubblewrap: bubblewrap, relay: relay)
+    let run = try RunningSandbox(sandbox, bubblewrap: bubblewrap, filter: filter, relay: relay)
     return try run.wait(signals, daemon, statusFile: sandbox.statusFile)
   }
 }
@@ -177,8 +184,11 @@ private struct Request {
     return [Sandbox.home + slash + record.bundleName + slash + record.executable]
   }
 
-  func sandbox(view: [UInt8], stage: [UInt8]) throws(LaunchError) -> Sandbox {
-    var sandbox = try Launch.sandbox(for: record, command, options, view: view, stage: stage)
+  func sandbox(
+    view: [UInt8], stage: [UInt8], host: HostTree
+  ) throws(LaunchError) -> Sandbox {
+    var sandbox = try Launch.sandbox(
+      for: record, command, options, view: view, stage: stage, host: host)
     sandbox.lent = lent
     sandbox.reach = reach
     return sandbox
@@ -219,7 +229,7 @@ extension Launch {
   /// What runs in a record's container, and where.
   static func sandbox(
     for record: ContainerRecord, _ command: [[UInt8]], _ options: RunOptions, view: [UInt8],
-    stage: [UInt8]
+    stage: [UInt8], host: HostTree
   ) throws(LaunchError) -> Sandbox {
     let isRoot = isPrivileged()
     var sandbox = Sandbox(
@@ -227,7 +237,7 @@ extension Launch {
       gid: isRoot ? record.ownerGID : effectiveGID(),
       isStartedByRoot: isRoot, bundleName: record.bundleName, view: view, stage: stage,
       command: command, callerEnvironment: options.environment, environmentTable: options.table,
-      host: HostTree.current())
+      host: host)
     sandbox.moreEnvironment = options.moreEnvironment
     sandbox.statusFile = options.statusFile
     let slash = UInt8(ascii: "/")

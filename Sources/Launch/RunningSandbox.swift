@@ -8,16 +8,16 @@ struct RunningSandbox: ~Copyable {
   private let gate: Pipe
   private let relay: TerminalRelay?
 
-  /// Starts a program as `sandbox` says.
+  /// Starts a program as `sandbox` says; `filter` is what refuses system calls.
   init(
-    _ sandbox: Sandbox, bubblewrap: [UInt8], relay: TerminalRelay? = nil
+    _ sandbox: Sandbox, bubblewrap: [UInt8], filter: Result<[UInt8], Errno>,
+    relay: TerminalRelay? = nil
   ) throws(LaunchError) {
     var report = try prepared { () throws(Errno) in try Pipe() }
     let gate = try prepared(openGate)
     let contents = try prepared { () throws(Errno) in
-      let options = Array(sandbox.options.joined(separator: [0]) + [0])
-      let filter = try SystemCallFilter.program(of: sandbox.systemCallRules)
-      return try MemoryFiles([options, filter])
+      let options: [UInt8] = sandbox.options.flatMap { $0 + [0] }
+      return try MemoryFiles([options, filter.get()])
     }
     // In the order of `BubblewrapDescriptor`; the terminal comes last.
     let ends = [report.writing?.rawValue ?? -1, gate.reading.rawValue]

@@ -22,15 +22,20 @@ struct ViewLease: ~Copyable {
   private var runs: Descriptor?
 
   /// Mounts the view if no other run has, and joins those who use it.
+  ///
+  /// Does `meanwhile` while the view's daemon answers.
   init(
     _ container: borrowing Descriptor, _ configuration: ViewConfiguration, named name: [UInt8],
     in directory: borrowing RunDirectory, _ signals: borrowing BlockedSignals,
-    isCurrent: () -> Bool
+    isCurrent: () -> Bool, meanwhile: () -> Void = {}
   ) throws(LaunchError) {
     let gate = try directory.waitForGate(of: name, signals)
     let view: FoundView
     do throws(MountError) {
-      view = try mountedView(container, configuration, named: name, in: directory)
+      let question = DaemonQuestion(container)
+      meanwhile()
+      view = try mountedView(
+        container, try question.answer(container), configuration, named: name, in: directory)
     } catch {
       throw LaunchError(.ours, error.message)
     }
@@ -72,13 +77,13 @@ private struct FoundView {
   let mounts: MountTable?
 }
 
-/// The view that is mounted, or a new one.
+/// The view that is mounted by the daemon that says so, or a new one.
 private func mountedView(
-  _ container: borrowing Descriptor, _ configuration: ViewConfiguration, named name: [UInt8],
-  in directory: borrowing RunDirectory
+  _ container: borrowing Descriptor, _ status: DaemonStatus?, _ configuration: ViewConfiguration,
+  named name: [UInt8], in directory: borrowing RunDirectory
 ) throws(MountError) -> FoundView {
   let place = directory.mountPoint(of: name)
-  if let status = try DaemonStatus.ask(container) {
+  if let status {
     let mounts = try mountTable()
     let entry = mounts.entries.last {
       $0.device == status.device && $0.isWhole && ($0.mountPoint == place || !isPrivileged())

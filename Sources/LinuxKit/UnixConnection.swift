@@ -24,7 +24,19 @@ public struct UnixConnection: ~Copyable {
   public borrowing func exchange(
     line: [UInt8], atMost limit: Int = 1 << 20
   ) throws(Errno) -> [UInt8] {
+    try send(line: line)
+    return try receiveLine(atMost: limit)
+  }
+
+  /// Sends a line, to which the line feed is added here.
+  public borrowing func send(line: [UInt8]) throws(Errno) {
     try send(line + [UInt8(ascii: "\n")])
+  }
+
+  /// The line that comes next, if the listener says nothing behind it.
+  ///
+  /// Throws as `exchange(line:)` does.
+  public borrowing func receiveLine(atMost limit: Int = 1 << 20) throws(Errno) -> [UInt8] {
     var answer: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 4096)
     let raw = socket.rawValue

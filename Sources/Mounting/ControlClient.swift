@@ -61,7 +61,7 @@ public struct DaemonStatus: Equatable, Sendable {
           .failed, "the container is mounted by another user: only they and root can ask its daemon"
         )
       }
-      throw MountError(.failed, "the container's daemon does not answer", error)
+      throw silence(error)
     }
     guard let status = DaemonStatus(line: answer) else {
       throw MountError(
@@ -77,15 +77,27 @@ public struct DaemonStatus: Equatable, Sendable {
     var attempts = 0
     while true {
       do throws(Errno) {
-        let connection = try UnixConnection(
-          to: ContainerLayout.control, in: directory, milliseconds: milliseconds)
-        return try connection.exchange(line: Array(#"{"command":"\#(command)"}"#.utf8))
+        return try asked(directory, milliseconds, command: command).receiveLine()
       } catch {
         attempts += 1
         guard attempts < 5, error == .brokenPipe || error == .connectionReset else { throw error }
       }
       pauseMilliseconds(10)
     }
+  }
+
+  fileprivate static func silence(_ error: Errno) -> MountError {
+    MountError(.failed, "the container's daemon does not answer", error)
+  }
+
+  /// Asks, and does not wait for the answer.
+  fileprivate static func asked(
+    _ directory: borrowing Descriptor, _ milliseconds: Int32, command: String
+  ) throws(Errno) -> UnixConnection {
+    let connection = try UnixConnection(
+      to: ContainerLayout.control, in: directory, milliseconds: milliseconds)
+    try connection.send(line: Array(#"{"command":"\#(command)"}"#.utf8))
+    return connection
   }
 
   /// Reads the answer to `status`; nil if it is none.
@@ -124,4 +136,33 @@ public struct DaemonStatus: Equatable, Sendable {
   static let nobodyListens: Set<Errno> = [
     .noEntry, .connectionRefused, .brokenPipe, .connectionReset,
   ]
+}
+
+/// A question to the daemon of a container about itself, which it answers while the asker does
+/// something else.
+public struct DaemonQuestion: ~Copyable {
+  /// Where the answer comes; nil if the question could not be asked.
+  private let connection: UnixConnection?
+
+  /// Asks the daemon that serves the container in `directory`, if one does.
+  public init(_ directory: borrowing Descriptor) {
+    connection = try? DaemonStatus.asked(directory, 5000, command: "status")
+  }
+
+  /// What it says; nil if none listens.
+  ///
+  /// Throws as `DaemonStatus.ask`, which is what is done if whoever was asked has died over it.
+  public consuming func answer(
+    _ directory: borrowing Descriptor
+  ) throws(MountError) -> DaemonStatus? {
+    do throws(Errno) {
+      if let line = try connection?.receiveLine(), let status = DaemonStatus(line: line) {
+        return status
+      }
+    } catch {
+      // Who has not answered in all this time is not waited for again.
+      if error == .wouldBlock { throw DaemonStatus.silence(error) }
+    }
+    return try DaemonStatus.ask(directory)
+  }
 }

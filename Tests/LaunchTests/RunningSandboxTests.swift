@@ -42,7 +42,11 @@ private final class PlainView {
     guard let daemon = ProcessHandle(pid: getpid()) else { throw Errno.last }
     let sandbox = try sandbox(command, caller: caller)
     try CommandLookup(sandbox).check(sandbox.command[0], path: sandbox.searchPath)
-    return try RunningSandbox(sandbox, bubblewrap: findBubblewrap()).wait(signals, daemon)
+    let filter = Result { () throws(Errno) in
+      try SystemCallFilter.program(of: sandbox.systemCallRules)
+    }
+    return try RunningSandbox(sandbox, bubblewrap: findBubblewrap(), filter: filter)
+      .wait(signals, daemon)
   }
 
   /// What a script writes to its standard output.
