@@ -64,16 +64,31 @@ find_swift() {
 # Where what was built lies; the same arguments as swift build's.
 binary_directory() { (cd "$repository" && swift build "$@" --show-bin-path); }
 
+# How a release is linked, so that a command starts soon: what a program looks for, maps and
+# corrects before it begins takes longer than most of what it then does. The runtime of C is linked
+# in as that of C++ is; no library is looked for beside the program; nothing is offered to plugins,
+# which there are none of; and where lld and glibc 2.36 are there, the 26,000 places that depend on
+# where the program lies are noted in 5 KiB instead of 600.
+release_options() {
+  local libc
+  printf '%s\n' --disable-local-rpath -Xlinker "-L$repository/.build/static" \
+    -Xlinker --no-export-dynamic -Xswiftc -Xclang-linker -Xswiftc -static-libgcc
+  libc=$(getconf GNU_LIBC_VERSION 2> /dev/null) || return 0
+  command -v ld.lld > /dev/null || return 0
+  printf '%s\n' 2.36 "${libc#glibc }" | sort --check=quiet --version-sort || return 0
+  printf '%s\n' -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs
+}
+
 # Builds a release. The C++ library, which the runtime of Swift needs, is linked in as well: to load
 # it takes a quarter of the time in which a command starts.
 build_release() {
-  local archive
+  local archive options
   archive=$(clang -print-file-name=libstdc++.a)
   [ -f "$archive" ] || fail "libstdc++.a is missing: it comes with Debian's libstdc++-12-dev"
   mkdir -p "$repository/.build/static"
   ln -sfn "$archive" "$repository/.build/static/libstdc++.a"
-  (cd "$repository" &&
-    swift build -c release --static-swift-stdlib -Xlinker "-L$repository/.build/static")
+  mapfile -t options < <(release_options)
+  (cd "$repository" && swift build -c release --static-swift-stdlib "${options[@]}")
 }
 
 # Where a release lies.
