@@ -24,7 +24,7 @@ extension ViewMounts {
     if isPrivileged() {
       try unmountAsRoot(view, settings, daemon)
     } else {
-      try unmountByFusermount(view.path, lazily: settings.contains(.lazy))
+      try unmountAsUser(view, settings)
     }
     try disk?.synchronize(behind: view.name)
   }
@@ -130,18 +130,37 @@ extension ViewMounts {
     }
   }
 
-  /// Tries again where nobody can be found who uses it: who only looks at it for a moment, as a
-  /// program does that lists open files, must not be in the way.
+  /// How long to wait, each time, until it is tried again to unmount what is busy where nobody can
+  /// be found who uses it: who only looks at it for a moment, as a program does that lists open
+  /// files, must not be in the way.
+  private static let pauses: [UInt32] = [20, 20, 40, 80, 160, 320]
+
   private static func unmountPatiently(_ path: [UInt8], _ view: MountedParts) throws(Errno) {
-    for _ in 0..<5 {
+    for pause in pauses {
       do throws(Errno) {
         return try LinuxKit.unmount(path)
       } catch {
         guard error == .busy, view.users.isEmpty else { throw error }
-        pauseMilliseconds(20)
+        pauseMilliseconds(pause)
       }
     }
     try LinuxKit.unmount(path)
+  }
+
+  private static func unmountAsUser(
+    _ view: MountedParts, _ settings: UnmountSettings
+  ) throws(MountError) {
+    if settings.contains(.lazy) { return try unmountByFusermount(view.path, lazily: true) }
+    for pause in pauses {
+      do throws(MountError) {
+        return try unmountByFusermount(view.path, lazily: false)
+      } catch {
+        // It says why in words only.
+        guard error.message.hasSuffix(Errno.busy.message), view.users.isEmpty else { throw error }
+        pauseMilliseconds(pause)
+      }
+    }
+    try unmountByFusermount(view.path, lazily: false)
   }
 
   private static func failure(_ error: Errno, _ view: MountedParts) -> MountError {
