@@ -103,11 +103,19 @@ extension Descriptor {
     }
   }
 
-  /// What has come, up to the first line feed; what is behind that stays to be read.
+  /// Something of what has come, up to the first line feed at most; what is behind that stays to be
+  /// read.
   private borrowing func readUpToLineFeed() throws(Errno) -> [UInt8] {
     let raw = rawValue
     var chunk = [UInt8](repeating: 0, count: 1024)
-    let count = try retrying { recv(raw, &chunk, chunk.count, CInt(MSG_PEEK)) }
+    let count: Int
+    do throws(Errno) {
+      count = try retrying { recv(raw, &chunk, chunk.count, CInt(MSG_PEEK)) }
+    } catch {
+      // A pipe can't be looked into.
+      if error == Errno(ENOTSOCK) { return try readSome(atMost: 1) }
+      throw error
+    }
     let wanted = chunk[..<count].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? count
     // Nobody else reads, so what was seen is still there.
     let taken = try retrying { recv(raw, &chunk, wanted, 0) }

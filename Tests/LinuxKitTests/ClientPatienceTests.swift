@@ -52,6 +52,16 @@ private let long = String(repeating: "x", count: 5000)
     #expect(try connection.readLine(limit: row.limit, patience) == nil)
   }
 
+  @Test func aLineOfAPipeIsReadAsOneOfAConnection() throws {
+    var pipe = try Pipe()
+    try pipe.writing?.writeAll(Array("a line\nand bytes".utf8))
+    pipe.writing = nil
+    let patience = ClientPatience(milliseconds: 60_000)
+    #expect(try pipe.reading.readLine(limit: 6, patience) == Array("a line".utf8))
+    #expect(try pipe.reading.readBytes(exactly: 9, patience) == Array("and bytes".utf8))
+    #expect(try pipe.reading.readLine(limit: 6, patience) == nil)
+  }
+
   @Test func oneWhoStillSendsWhenTheTimeIsOverIsNotHeard() throws {
     let (ours, theirs) = try pair()
     defer { close(theirs) }
