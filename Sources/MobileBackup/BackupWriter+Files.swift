@@ -35,7 +35,7 @@ extension BackupWriter {
   /// The entry of an earlier run that is this file still, with its blob in place.
   private func reusable(_ entry: BackupEntry, _ id: [UInt8]) throws(BackupError) -> BackupEntry? {
     if isResumed, let known = try manifest.entry(id: id), known.isSameFile(as: entry),
-      hasBlob(id, entry.byteCount)
+      hasBlob(of: known, id)
     {
       return known
     }
@@ -54,9 +54,19 @@ extension BackupWriter {
     }
   }
 
-  func hasBlob(_ id: [UInt8], _ byteCount: Int64) -> Bool {
-    guard let status = try? staging.enter(id.prefix(2)).status(of: id) else { return false }
-    return status.kind == .regular && status.byteCount == byteCount
+  /// Whether what a file was saved as is in its place.
+  ///
+  /// An interrupted run has waited for the disk with the manifest alone: where the disk was gone
+  /// meanwhile, a file may be there without its content.
+  func hasBlob(of entry: BackupEntry, _ id: [UInt8]) -> Bool {
+    guard let folder = try? staging.enter(id.prefix(2)), let status = try? folder.status(of: id),
+      status.kind == .regular, status.byteCount == entry.byteCount
+    else { return false }
+    if !isResumed { return true }
+    guard let digest = entry.digest, let blob = try? folder.openRegularFile(id),
+      let found = try? sha1(of: blob)
+    else { return false }
+    return found == digest
   }
 
   /// How often a file is copied that changes while it is.

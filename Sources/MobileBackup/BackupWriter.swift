@@ -157,10 +157,11 @@ public final class BackupWriter {
   private func keep(
     _ entry: BackupEntry, _ id: [UInt8], from previous: BackupDirectory
   ) throws(BackupError) {
-    if hasBlob(id, entry.byteCount) { return }
+    if hasBlob(of: entry, id) { return }
     try saying("keeping \(entry.path.printable) of \(entry.domain)") { () throws(Errno) in
       let former = try previous.walker.enter(id.prefix(2))
       let folder = try staging.enterOrCreate(id.prefix(2), mode: 0o700)
+      try folder.removeTree(id)
       do throws(Errno) {
         try former.linkFile(id, to: folder, as: id)
       } catch {

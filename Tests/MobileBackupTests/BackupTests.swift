@@ -179,6 +179,30 @@ import Testing
     }
   }
 
+  @Test("What an interrupted run has saved is read before it is taken for saved")
+  func looksAtWhatIsLeft() throws {
+    try BackupScene.with { scene in
+      try scene.fill()
+      Pause.microseconds(3_100_000)
+      let source = BackupSource(
+        device: try deviceName(scene), hostName: "host", programVersion: "test")
+      func interrupt() throws {
+        let writer = try BackupWriter(into: bytes(scene.backups), from: source) { _, _ in }
+        try writer.add(scene.subject)
+      }
+      try interrupt()
+      let left = "\(scene.backups)/\(try deviceName(scene)).new"
+      // As a disk leaves it that was pulled out.
+      let lost = try run(
+        "sh", ["-ec", "f=$(grep -l hello \"$0\"/??/*); truncate -s 0 $f; truncate -s 6 $f", left])
+      try #require(lost.status == 0, "\(lost.errorText)")
+      let report = try scene.backUp()
+      #expect(report.copiedCount == 1)
+      #expect(report.unchangedCount > 3)
+      #expect(try BackupDirectory.open(bytes(scene.backups)).verify { _, _ in } == [])
+    }
+  }
+
   private func deviceName(_ scene: BackupScene) throws -> String {
     try scene.store.deviceIdentifier()
   }
