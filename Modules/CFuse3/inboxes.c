@@ -54,6 +54,11 @@ static void copy_message(struct inbox *to, struct inbox *from) {
   __atomic_store_n(&message_of(to)->length, length, __ATOMIC_RELEASE);
 }
 
+// Whether there is a message, where other threads may take it meanwhile.
+static int has_message(struct inbox *inbox) {
+  return __atomic_load_n(&message_of(inbox)->length, __ATOMIC_ACQUIRE) != 0;
+}
+
 static void empty(struct inbox *inbox) {
   __atomic_store_n(&message_of(inbox)->length, 0, __ATOMIC_RELEASE);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -110,7 +115,7 @@ void cfuse_journal_sort(struct cfuse_context *context, int device) {
 static ssize_t read_left(struct inboxes *inboxes, struct inbox *inbox) {
   for (uint32_t place = 0; place < inboxes->left_count; place++) {
     struct inbox *left = &inboxes->left[place];
-    if (!message_of(left)->length || __atomic_exchange_n(&left->taken, 1, __ATOMIC_ACQ_REL))
+    if (!has_message(left) || __atomic_exchange_n(&left->taken, 1, __ATOMIC_ACQ_REL))
       continue;
     copy_message(inbox, left);
     empty(left);

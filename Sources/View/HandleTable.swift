@@ -57,7 +57,9 @@ final class HandleTable: @unchecked Sendable {
   @inline(__always)
   func find(_ handle: UInt64) throws(Errno) -> HandleRecord {
     let index = UInt32(truncatingIfNeeded: handle)
-    guard slab.contains(index) else { throw .badDescriptor }
+    guard slab.contains(index),
+      HandleRecord.State(rawValue: published(stateAt: slab.slot(index))).contains(.live)
+    else { throw .badDescriptor }
     let record = record(index).pointee
     guard record.state.contains(.live),
       record.generation == UInt32(truncatingIfNeeded: handle >> 32)

@@ -8,6 +8,13 @@ func publish(state: UInt32, at place: UnsafeMutableRawPointer) {
   place.assumingMemoryBound(to: Atomic<UInt32>.self).pointee.store(state, ordering: .releasing)
 }
 
+/// A record's first word, read before all that is read after: its other fields are those that were
+/// stored with it.
+@inline(__always)
+func published(stateAt place: UnsafeMutableRawPointer) -> UInt32 {
+  place.assumingMemoryBound(to: Atomic<UInt32>.self).pointee.load(ordering: .acquiring)
+}
+
 /// Stores 0 as a record's first word before anything that is stored after: it is a record no more.
 @inline(__always)
 func clear(stateAt place: UnsafeMutableRawPointer) {
