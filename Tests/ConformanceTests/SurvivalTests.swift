@@ -52,6 +52,12 @@ private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
         + meanwhile.map { ", while \($0.rawValue)" }.joined()
     }
 
+    /// A sanitizer looks at crashes itself, and can't in the middle of what it does.
+    fileprivate var isPossible: Bool {
+      (ground != .user || Ground.possible.contains(.user))
+        && (signal == SIGKILL || !BuiltPrograms.daemonIsOfAnotherBuild)
+    }
+
     fileprivate var settings: TestView.Settings {
       var settings = TestView.Settings(
         descriptorLimit: descriptorLimit, faults: isOld ? oldKernel : [:])
@@ -76,7 +82,7 @@ private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
         everyMicroseconds: 20_000, ground: .user, isLimited: true,
         meanwhile: [.cachesAreDropped, .appsAreKilled]),
       Death(everyMicroseconds: 20_000, isOld: true, isLimited: true, meanwhile: [.appsAreKilled]),
-    ].filter { $0.ground != .user || Ground.possible.contains(.user) })
+    ].filter(\.isPossible))
   func killed(_ death: Death) throws {
     try withSurvivingView(on: death.ground, death.settings) { view in
       let app = try startSurvivor(
@@ -93,7 +99,9 @@ private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
       #expect(eventually { view.openDescriptors() <= before.descriptors + 8 })
       let after = Resources(of: view)
       #expect(after.descriptors <= before.descriptors + 8, "\(before), \(after)")
-      #expect(after.ownKilobytes <= before.ownKilobytes + 64, "\(before), \(after)")
+      // A sanitizer has memory of its own.
+      let spare = BuiltPrograms.daemonIsOfAnotherBuild ? 8192 : 64
+      #expect(after.ownKilobytes <= before.ownKilobytes + spare, "\(before), \(after)")
       if death.isLimited { try expectNothingOwed(in: view) }
       try expectNothingLeft(in: view)
     }
@@ -149,7 +157,7 @@ private let oldKernel = ["SANDBOXFS_FAULT_OLD_KERNEL": "1"]
       let companions = faults.meanwhile.map { Companion($0, of: view, on: faults.ground) }
       #expect(try app.wait() == 0)
       let left = companions.flatMap { $0.end() }
-      #expect(view.restarts() >= killCount)
+      #expect(view.restarts() >= (BuiltPrograms.daemonIsOfAnotherBuild ? 1 : killCount))
       try expectSameNames(in: view, faults.ground, left: left)
       if faults.isLimited { try expectNothingOwed(in: view) }
       try expectNothingLeft(in: view)

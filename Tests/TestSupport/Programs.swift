@@ -39,8 +39,17 @@ public enum BuiltPrograms {
     return String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
   }()
 
+  /// The daemon of another build, such as one with a sanitizer, where the environment names one.
+  private static let otherDaemon = getenv("SANDBOXFS_TEST_DAEMON").map { String(cString: $0) }
+
+  /// Whether the daemon is not the one beside the test runner.
+  public static var daemonIsOfAnotherBuild: Bool { otherDaemon != nil }
+
   /// The path of one of them.
-  public static func path(_ name: String) -> String { directory + "/" + name }
+  public static func path(_ name: String) -> String {
+    if name == "sandboxfs-view", let otherDaemon { return otherDaemon }
+    return directory + "/" + name
+  }
 }
 
 /// Runs a program to its end.
