@@ -83,6 +83,20 @@ void clinux_descriptor_path(int descriptor, char path[CLINUX_DESCRIPTOR_PATH_SIZ
   *end = 0;
 }
 
+int clinux_chmod(int descriptor, unsigned mode) {
+  // Since Linux 6.6, and with the same number on every machine.
+  enum { FCHMODAT2 = 452 };
+  static int is_missing;
+  if (!__atomic_load_n(&is_missing, __ATOMIC_RELAXED)) {
+    int result = (int)syscall(FCHMODAT2, descriptor, "", mode, AT_EMPTY_PATH);
+    if (result == 0 || errno != ENOSYS) return result;
+    __atomic_store_n(&is_missing, 1, __ATOMIC_RELAXED);
+  }
+  char path[CLINUX_DESCRIPTOR_PATH_SIZE];
+  clinux_descriptor_path(descriptor, path);
+  return chmod(path, (mode_t)mode);
+}
+
 static pthread_key_t buffer_key;
 static pthread_once_t buffer_once = PTHREAD_ONCE_INIT;
 static void release_buffer(void *buffer) { munmap(buffer, CLINUX_THREAD_BUFFER_SIZE); }

@@ -147,9 +147,7 @@ public enum Names {
 public enum Attributes {
   /// chmod(2).
   public static func setMode(_ descriptor: CInt, _ mode: UInt32) throws(Errno) {
-    try withDescriptorPath(descriptor) { path throws(Errno) in
-      try check(chmod(path, mode_t(mode)))
-    }
+    try check(clinux_chmod(descriptor, mode))
   }
 
   /// chown(2); nil leaves as it is.

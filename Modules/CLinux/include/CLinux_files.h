@@ -57,6 +57,9 @@ int clinux_renameat2(int from, const char *old_name, int to, const char *new_nam
 /// Writes "/proc/self/fd/N": the way to open, chmod or list the xattrs of an O_PATH descriptor.
 void clinux_descriptor_path(int descriptor, char path[CLINUX_DESCRIPTOR_PATH_SIZE]);
 
+/// chmod(2) of the inode of a descriptor, O_PATH included. -1 and errno on failure.
+int clinux_chmod(int descriptor, unsigned mode);
+
 /// A buffer of CLINUX_THREAD_BUFFER_SIZE bytes that belongs to this thread until its end, or NULL.
 #define CLINUX_THREAD_BUFFER_SIZE ((1 << 20) + (128 << 10) + 8192 + 16384)
 void *clinux_thread_buffer(void);
