@@ -75,8 +75,12 @@ extension ViewFileSystem {
       if let sealed = sealed(folder.index) {
         return listSealed(folder, sealed, offset, count, withAttributes, reply)
       }
-      let opened = try open(folder, handle)
       let scratch = folder.scratch
+      // The kernel asks once more behind the last entry, and nothing can be there.
+      if offset == .max {
+        return reply.bytes(scratch.data, count: 0)
+      }
+      let opened = try open(folder, handle)
       // The backing's entries in the first half of the buffer, the answer in the second.
       let half = ThreadScratch.dataByteCount / 2
       let room = min(count, half)
@@ -190,6 +194,8 @@ extension ViewFileSystem {
           return
         }
         add(record, to: &listing)
+        // As ext4 says of its last entry.
+        if record.nextOffset == .max { return }
         position += record.byteCount
       }
       count = try FileIO.listOn(
