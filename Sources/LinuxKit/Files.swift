@@ -267,6 +267,12 @@ public enum ExtendedAttributes {
     return name.count == acl.utf8CodeUnitCount && name.begins(with: acl)
   }
 
+  /// Whether a name is that of a file's capabilities.
+  public static func isCapability(_ name: Name) -> Bool {
+    let capability: StaticString = "security.capability"
+    return name.count == capability.utf8CodeUnitCount && name.begins(with: capability)
+  }
+
   /// Whether the kernel reads an attribute of this name for its own ends: capabilities, ACLs,
   /// labels.
   public static func isOfKernel(_ name: Name) -> Bool {

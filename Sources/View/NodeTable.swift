@@ -49,6 +49,8 @@ final class NodeTable: @unchecked Sendable {
   // be on its way.
   @exclusivity(unchecked) var movesUnderWay: UInt32 = 0
   @exclusivity(unchecked) var moveCount: UInt32 = 0
+  /// How often an xattr of any node was set.
+  @exclusivity(unchecked) var attributeChanges: UInt32 = 0
   /// Raised when the zones of a whole subtree may have changed.
   @exclusivity(unchecked) var zoneEpoch: UInt32 = 1
 
@@ -179,6 +181,37 @@ extension NodeTable {
     lock.lock()
     defer { lock.unlock() }
     return record(index).pointee.state
+  }
+
+  /// What is known of a node's `security.capability`: that it has none, or else how often an
+  /// xattr was set until now.
+  func capability(of index: NodeIndex) -> (isAbsent: Bool, changes: UInt32) {
+    lock.lock()
+    defer { lock.unlock() }
+    return (record(index).pointee.state.contains(.incapable), attributeChanges)
+  }
+
+  /// A node was found without `security.capability`, which is kept in mind unless an xattr was set
+  /// since there had been so many changes.
+  func noteIncapable(_ index: NodeIndex, since changes: UInt32) {
+    lock.lock()
+    if changes == attributeChanges { record(index).pointee.state.insert(.incapable) }
+    lock.unlock()
+  }
+
+  /// The same of one that was just made.
+  func noteIncapable(_ index: NodeIndex) {
+    lock.lock()
+    record(index).pointee.state.insert(.incapable)
+    lock.unlock()
+  }
+
+  /// An xattr of a node is about to be set, or was.
+  func noteAttributeChange(_ index: NodeIndex) {
+    lock.lock()
+    attributeChanges &+= 1
+    record(index).pointee.state.remove(.incapable)
+    lock.unlock()
   }
 
   /// The number by which the kernel knows a node.

@@ -23,6 +23,8 @@ struct NodeRecord {
     static let passing = State(rawValue: 1 << 7)
     /// `backing` was registered by `descriptor`: it holds nothing open that could write.
     static let lasting = State(rawValue: 1 << 8)
+    /// Has no `security.capability`, for which the kernel asks before it writes.
+    static let incapable = State(rawValue: 1 << 9)
   }
 
   // Primary.

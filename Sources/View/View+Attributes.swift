@@ -205,7 +205,10 @@ extension ViewFileSystem {
     // What the kernel asks for itself, before it writes, executes or judges permissions, is no
     // reading of the caller's.
     let isKernels = ExtendedAttributes.isOfKernel(Name(name))
-    answerBytes(request, isKernels ? .readAttributes : .read, node, count, reply) {
+    let isCapability = ExtendedAttributes.isCapability(Name(name))
+    answerBytes(
+      request, isKernels ? .readAttributes : .read, node, count, isCapability: isCapability, reply
+    ) {
       descriptor, buffer, count throws(Errno) in
       try ExtendedAttributes.get(
         descriptor, try stored(name), into: buffer, byteCount: count)
@@ -231,10 +234,13 @@ extension ViewFileSystem {
   }
 
   /// Answers with a size if `count` is 0, and else with at most `count` bytes.
+  ///
+  /// The kernel asks for capabilities before the first write behind each opening, and seldom finds
+  /// any: of a node that has none this is kept in mind.
   @inline(__always)
   private func answerBytes(
     _ request: Request, _ operation: Operation, _ node: NodeID, _ count: Int,
-    isList: Bool = false, _ reply: consuming Reply,
+    isList: Bool = false, isCapability: Bool = false, _ reply: consuming Reply,
     _ read: (CInt, UnsafeMutableRawPointer?, Int) throws(Errno) -> Int
   ) {
     do throws(Errno) {
@@ -244,10 +250,20 @@ extension ViewFileSystem {
         guard isList else { throw .noData }
         return count == 0 ? reply.size(0) : reply.bytes(subject.scratch.data, count: 0)
       }
+      let known = isCapability ? nodes.capability(of: subject.index) : (isAbsent: false, changes: 0)
+      if known.isAbsent { throw .noData }
       let descriptor = try nodes.pin(subject.index, subject.scratch)
       defer { nodes.unpin(subject.index) }
       let room = min(count, ThreadScratch.dataByteCount)
-      let size = try read(descriptor, count == 0 ? nil : subject.scratch.data, room)
+      let size: Int
+      do throws(Errno) {
+        size = try read(descriptor, count == 0 ? nil : subject.scratch.data, room)
+      } catch {
+        if isCapability && error == .noData {
+          nodes.noteIncapable(subject.index, since: known.changes)
+        }
+        throw error
+      }
       if count == 0 { return reply.size(size) }
       reply.bytes(subject.scratch.data, count: size)
     } catch {
@@ -320,6 +336,9 @@ extension ViewFileSystem {
       if let mustBeNew, !RequestRecord.isRepeated {
         try require(name, of: descriptor, isNew: mustBeNew)
       }
+      // Before, since this process may die behind the call; and behind it, for who asks meanwhile.
+      nodes.noteAttributeChange(subject.index)
+      defer { nodes.noteAttributeChange(subject.index) }
       try revaluing(
         request, subject.index, descriptor,
         by: { () throws(Errno) in try growth(name, of: descriptor, to: newCount) }

@@ -257,6 +257,8 @@ extension ViewFileSystem {
       let status = try InodeStatus.of(descriptor.rawValue)
       var entry = try entry(name, in: parent, ruling, status)
       let index = try nodes.index(of: entry.node.rawValue)
+      // It is new: nobody can have set an xattr of it before this is answered.
+      if !RequestRecord.isRepeated { nodes.noteIncapable(index) }
       do throws(Errno) {
         let path = descriptor.rawValue
         let open = try keep(request, index, descriptor, path: path, flags, ruling)

@@ -86,6 +86,29 @@ static void sizes(void) {
   VALUE(getxattr("f", "user.\xff\xfe", back, sizeof back));
 }
 
+// Of a file that is new, of one that has been written to, and of one that was given them again.
+static void capabilities(void) {
+  // VFS_CAP_REVISION_2, with CAP_NET_BIND_SERVICE permitted.
+  static const uint32_t words[5] = {0x02000000, 1u << 10, 0, 0, 0};
+  static const char capability[] = "security.capability";
+  char value[64];
+  write_file("f", "x");
+  VALUE(getxattr("f", capability, value, sizeof value));
+  DONE(setxattr("f", capability, words, sizeof words, 0));
+  VALUE(getxattr("f", capability, value, sizeof value));
+  MUST(link("f", "other"));
+  VALUE(getxattr("other", capability, value, sizeof value));
+  write_file("f", "y");
+  VALUE(getxattr("f", capability, value, sizeof value));
+  write_file("f", "z");
+  DONE(setxattr("other", capability, words, sizeof words, XATTR_CREATE));
+  VALUE(getxattr("f", capability, value, sizeof value));
+  DONE(removexattr("f", capability));
+  VALUE(getxattr("f", capability, NULL, 0));
+  DONE(setxattr("f", capability, words, sizeof words, 0));
+  VALUE(getxattr("f", capability, NULL, 0));
+}
+
 static void prepare(void) {
   make_file("f", 0664, OWNER, GROUP);
   MUST(setxattr("f", "user.set", "value", 5, 0));
@@ -270,6 +293,7 @@ const struct entry attributes[] = {
     {"extended attributes of every size", sizes},
     {"extended attributes by everyone", by_everyone},
     {"extended attributes move times", times},
+    {"capabilities", capabilities},
     {"ACLs", acls},
     {"ACLs are enforced", enforced},
     {"ACLs are inherited", inherited},
