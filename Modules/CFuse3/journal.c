@@ -271,7 +271,7 @@ static __attribute__((noinline)) int claim(struct cfuse_context *context, int de
   uint64_t unique = header->unique & ~RESENT;
   for (uint32_t place = 0; place < journal->left_count; place++) {
     struct cfuse_record *left = &journal->left[place];
-    uint32_t state = __atomic_load_n(&left->state, __ATOMIC_ACQUIRE);
+    uint32_t state = cfuse_load_state(left);
     if (left->unique != unique || state == CFUSE_IDLE) continue;
     // Nobody got the answer for which these were counted.
     follow(context, trail_of(journal, CFUSE_THREADS + place));

@@ -74,7 +74,7 @@ public struct RequestJournal: @unchecked Sendable {
 
   /// Where the records are that were left behind.
   var leftPlaces: [Int] {
-    (0..<Int(raw.pointee.left_count)).filter { left($0).raw.pointee.state != UInt32(CFUSE_IDLE) }
+    (0..<Int(raw.pointee.left_count)).filter { cfuse_load_state(left($0).raw) != UInt32(CFUSE_IDLE) }
   }
 
   func left(_ place: Int) -> RequestRecord {

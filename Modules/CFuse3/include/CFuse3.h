@@ -251,6 +251,11 @@ static inline void cfuse_store_state(struct cfuse_record *record, uint32_t state
   __atomic_store_n(&record->state, state, __ATOMIC_RELEASE);
 }
 
+/// How far a request has come; nothing that is read after was stored later than that.
+static inline uint32_t cfuse_load_state(const struct cfuse_record *record) {
+  return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE);
+}
+
 /// Rings the bell of whoever watches, if there is one.
 void cfuse_session_ring(const struct cfuse_context *context);
 /// How many requests the kernel has sent.
