@@ -89,8 +89,9 @@ int clinux_chmod(int descriptor, unsigned mode) {
   static int is_missing;
   if (!__atomic_load_n(&is_missing, __ATOMIC_RELAXED)) {
     int result = (int)syscall(FCHMODAT2, descriptor, "", mode, AT_EMPTY_PATH);
-    if (result == 0 || errno != ENOSYS) return result;
-    __atomic_store_n(&is_missing, 1, __ATOMIC_RELAXED);
+    // EPERM may be said by a filter of system calls that does not know this one.
+    if (result == 0 || (errno != ENOSYS && errno != EPERM)) return result;
+    if (errno == ENOSYS) __atomic_store_n(&is_missing, 1, __ATOMIC_RELAXED);
   }
   char path[CLINUX_DESCRIPTOR_PATH_SIZE];
   clinux_descriptor_path(descriptor, path);
