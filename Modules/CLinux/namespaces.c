@@ -153,10 +153,12 @@ static int assume_identity(const struct clinux_step *step) {
 }
 
 static int make_file(const struct clinux_step *step) {
+  // What is only mounted upon need not be opened; it fails likewise where something is.
+  if (!step->content_size) return mknod(step->path, S_IFREG | step->mode, 0);
   int file = open(step->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, step->mode);
   if (file < 0) return -1;
   ssize_t size = (ssize_t)step->content_size;
-  ssize_t written = size ? write(file, step->content, step->content_size) : 0;
+  ssize_t written = write(file, step->content, step->content_size);
   if (written >= 0 && written < size) errno = ENOSPC;
   int error = errno;
   close(file);
