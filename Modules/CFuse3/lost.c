@@ -67,7 +67,8 @@ int cfuse_journal_doubt(struct cfuse_context *context, uint32_t place) {
   enum { ENOUGH = 2 };
   struct cfuse_record *left = &context->journal->left[place];
   const struct cfuse_trail *trail = &context->journal->trails[CFUSE_THREADS + place];
-  if (cfuse_load_state(left) == CFUSE_IDLE || is_forget(left->opcode) || left->doubts >= ENOUGH) return 0;
+  if (cfuse_load_state(left) == CFUSE_IDLE || is_forget(left->opcode)) return 0;
+  if (left->doubts >= ENOUGH) return 0;
   left->doubts++;
   struct form form = form_of(left->opcode);
   cfuse_invalidate_attributes(context->device, left->node);

@@ -74,7 +74,9 @@ public struct RequestJournal: @unchecked Sendable {
 
   /// Where the records are that were left behind.
   var leftPlaces: [Int] {
-    (0..<Int(raw.pointee.left_count)).filter { cfuse_load_state(left($0).raw) != UInt32(CFUSE_IDLE) }
+    (0..<Int(raw.pointee.left_count)).filter { place in
+      cfuse_load_state(left(place).raw) != UInt32(CFUSE_IDLE)
+    }
   }
 
   func left(_ place: Int) -> RequestRecord {
