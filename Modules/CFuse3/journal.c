@@ -173,24 +173,26 @@ static void follow(struct cfuse_context *context, struct cfuse_trail *trail) {
 
 // Where a record is left: in the place of what was left of the same request before. That is there
 // where a process died while it took over, or between the two steps of a claim, and says less than
-// the thread's own record: of two the older one would be found first.
+// the thread's own record: of two the older one would be found first. Where all are taken the
+// oldest goes, whose caller is the likeliest to have taken it back.
 static uint32_t place_for(struct cfuse_journal *journal, const struct cfuse_record *record) {
-  uint32_t empty = journal->left_count;
+  uint32_t empty = journal->left_count, oldest = 0;
   for (uint32_t place = 0; place < journal->left_count; place++) {
     const struct cfuse_record *left = &journal->left[place];
     if (left->state == CFUSE_IDLE) {
       if (empty == journal->left_count) empty = place;
     } else if (left->unique == record->unique && !is_forget(record->opcode)) {
       return place;
+    } else if (left->takeover < journal->left[oldest].takeover) {
+      oldest = place;
     }
   }
-  return empty;
+  return empty < CFUSE_LEFT_BEHIND ? empty : oldest;
 }
 
 static void leave_behind(struct cfuse_journal *journal, uint32_t thread, uint64_t takeover) {
   struct cfuse_record record = journal->threads[thread].record;
   uint32_t place = place_for(journal, &record);
-  if (place >= CFUSE_LEFT_BEHIND) return;
   // Should this be interrupted, the thread's record is still there, and is left again.
   __atomic_store_n(&journal->left[place].state, CFUSE_IDLE, __ATOMIC_RELEASE);
   __atomic_signal_fence(__ATOMIC_SEQ_CST);

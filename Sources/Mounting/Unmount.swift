@@ -86,6 +86,11 @@ extension ViewMounts {
     return table.topmost(at: try mountPointPath(target, table)) != nil
   }
 
+  /// Whether anything is mounted at a path of the mount table's; nothing on the way is looked at.
+  public static func isMounted(at path: [UInt8]) throws(MountError) -> Bool {
+    try readMountTable().topmost(at: path) != nil
+  }
+
   /// Whether a view has lost its daemon.
   ///
   /// Throws if it does not answer: a daemon that is stopped would keep us waiting for ever.
@@ -106,6 +111,11 @@ extension ViewMounts {
       try LinuxKit.unmount(view.path, .detach)
     } catch Errno.invalid {
       // The forced unmount has done it already.
+    } catch Errno.notConnected {
+      throw MountError(
+        .failed,
+        "cannot unmount \(view.name): it is mounted in a view that nobody serves any more; "
+          + "unmount that one, and this one goes with it")
     } catch {
       throw MountError(.failed, "cannot unmount \(view.name)", error)
     }

@@ -29,17 +29,28 @@ let unmountSubcommand = Subcommand(
   let places = try arguments.positionals.flatMap { try targets($0, arguments) }
   // What is in a view keeps it from being unmounted.
   try leaveWorkingDirectory()
-  for target in places {
-    try ViewMounts.unmount(target, settings)
+  for place in places {
+    if place.mayBeGone, try !ViewMounts.isMounted(at: place.path) { continue }
+    try ViewMounts.unmount(place.path, settings)
   }
   return 0
 }
 
+/// Where a view is to be unmounted.
+private struct Place {
+  let path: [UInt8]
+  /// Whether it may have gone with another one.
+  let mayBeGone: Bool
+}
+
 /// What an argument means, as absolute paths: the last mount of an app goes first, since the others
 /// are binds of the first.
-private func targets(_ argument: [UInt8], _ arguments: ParsedArguments) throws -> [[UInt8]] {
+///
+/// Where nobody serves them any more the first one does: no way leads through it to what is mounted
+/// in it, which goes with it.
+private func targets(_ argument: [UInt8], _ arguments: ParsedArguments) throws -> [Place] {
   guard let identifier = BundleIdentifier(bytes: argument) else {
-    return [try absolutePath(argument)]
+    return [Place(path: try absolutePath(argument), mayBeGone: false)]
   }
   var views = try ViewMounts.list().filter { $0.identifier == argument }
   if let container = try? storeIfPresent(arguments)?.container(identifier) {
@@ -52,5 +63,7 @@ private func targets(_ argument: [UInt8], _ arguments: ParsedArguments) throws -
       "no view of '\(argument.printable)' is mounted; write a directory with a slash, "
         + "as in './\(argument.printable)'")
   }
-  return views.map(\.target).reversed()
+  let dead = views.filter { $0.health == .dead }.map { Place(path: $0.target, mayBeGone: true) }
+  let others = views.filter { $0.health != .dead }.map { Place(path: $0.target, mayBeGone: false) }
+  return dead + others.reversed()
 }

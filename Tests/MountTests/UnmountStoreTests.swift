@@ -28,4 +28,23 @@ struct UnmountStoreTests {
 
         """)
   }
+
+  @Test("takes what is mounted in a view away with it where nobody serves them any more")
+  func nested() throws {
+    let said = try shell(
+      #"""
+      places() { grep -c "fuse.sandboxfs" /proc/self/mountinfo; }
+      die() {
+        sandboxfs mount $APP view; mkdir -p view/tmp/in; sandboxfs mount $APP view/tmp/in
+        end_daemons; eventually sh -c '! stat view'
+      }
+      die; sandboxfs unmount "$PLACE/view/tmp/in"; echo "status $?"; places
+      sandboxfs unmount $APP; echo "status $?"; places
+      die; sandboxfs unmount "$PLACE/view"; echo "status $?"; places
+      """#)
+    let refusal =
+      "sandboxfs unmount: cannot unmount PLACE/view/tmp/in: it is mounted in a view that nobody "
+      + "serves any more; unmount that one, and this one goes with it\n"
+    #expect(said == refusal + "status 1\n4\nstatus 0\n0\nstatus 0\n0\n", "\(said)")
+  }
 }
