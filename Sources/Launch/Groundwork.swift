@@ -11,8 +11,7 @@ struct Groundwork {
 
   /// Makes it for what a run reaches.
   init(_ reach: Reach) {
-    let rules = SystemCallRules.all(allowsUserNamespaces: reach.allowsUserNamespaces)
     host = .current()
-    filter = Result { () throws(Errno) in try SystemCallFilter.program(of: rules) }
+    filter = Result { () throws(Errno) in try SystemCallFilter.program(of: reach.systemCallRules) }
   }
 }

@@ -87,7 +87,7 @@ private func start(_ sandbox: Sandbox, _ relay: TerminalRelay?) throws(JoinFailu
   let shell = Array("/bin/sh".utf8)
   let filter: [UInt8]
   do throws(Errno) {
-    filter = try SystemCallFilter.program(of: sandbox.systemCallRules)
+    filter = try SystemCallFilter.program(of: sandbox.reach.systemCallRules)
   } catch {
     throw JoinFailure(what: "filter", errno: error)
   }

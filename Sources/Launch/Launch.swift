@@ -64,12 +64,11 @@ public enum Launch {
     let signals = try watchedSignals()
     let directory = try RunDirectory(environment: options.environment)
     directory.sweep()
-    let name = viewName(of: container, record, options)
-    var made: Groundwork?
+    let expected = try ExpectedView(
+      of: container, named: viewName(of: container, record, options), in: directory, signals)
+    let groundwork = Groundwork(request.reach)
     let lease = try ViewLease(
-      container, configuration, named: name, in: directory, signals, isCurrent: isCurrent
-    ) { made = Groundwork(request.reach) }
-    let groundwork = made ?? Groundwork(request.reach)
+      expected, of: container, configuration, in: directory, isCurrent: isCurrent)
     let result = Result { () throws(LaunchError) in
       try around { () throws(LaunchError) in
         var sandbox = try request.sandbox(

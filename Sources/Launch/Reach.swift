@@ -52,3 +52,10 @@ struct Reach {
     allowsUserNamespaces = all.contains(.userns)
   }
 }
+
+extension Reach {
+  /// The system calls that are refused all the same.
+  var systemCallRules: [SystemCallRule] {
+    SystemCallRules.all(allowsUserNamespaces: allowsUserNamespaces)
+  }
+}

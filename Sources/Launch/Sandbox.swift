@@ -66,11 +66,6 @@ extension Sandbox {
   /// Bubblewrap does not have those that the caller added: some of them would change what it does.
   var wholeEnvironment: [[UInt8]] { merged(environment, with: moreEnvironment) }
 
-  /// The system calls that it is refused.
-  var systemCallRules: [SystemCallRule] {
-    SystemCallRules.all(allowsUserNamespaces: reach.allowsUserNamespaces)
-  }
-
   /// Where commands are looked for.
   var searchPath: [UInt8] {
     let prefix = bytes("PATH=")

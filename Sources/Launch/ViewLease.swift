@@ -22,20 +22,18 @@ struct ViewLease: ~Copyable {
   private var runs: Descriptor?
 
   /// Mounts the view if no other run has, and joins those who use it.
-  ///
-  /// Does `meanwhile` while the view's daemon answers.
   init(
-    _ container: borrowing Descriptor, _ configuration: ViewConfiguration, named name: [UInt8],
-    in directory: borrowing RunDirectory, _ signals: borrowing BlockedSignals,
-    isCurrent: () -> Bool, meanwhile: () -> Void = {}
+    _ expected: consuming ExpectedView, of container: borrowing Descriptor,
+    _ configuration: ViewConfiguration, in directory: borrowing RunDirectory,
+    isCurrent: () -> Bool
   ) throws(LaunchError) {
-    let gate = try directory.waitForGate(of: name, signals)
+    let name = expected.name
+    let gate = expected.gate
     let view: FoundView
     do throws(MountError) {
-      let question = DaemonQuestion(container)
-      meanwhile()
       view = try mountedView(
-        container, try question.answer(container), configuration, named: name, in: directory)
+        container, try expected.question.answer(container), configuration, named: name,
+        in: directory)
     } catch {
       throw LaunchError(.ours, error.message)
     }
@@ -66,6 +64,25 @@ struct ViewLease: ~Copyable {
     } catch {
       return [error.message]
     }
+  }
+}
+
+/// A view whose daemon was asked whether it serves; nobody else mounts or unmounts it now.
+///
+/// What a run needs besides is made before it is leased, while the daemon answers.
+struct ExpectedView: ~Copyable {
+  fileprivate let name: [UInt8]
+  fileprivate let gate: Descriptor
+  fileprivate let question: DaemonQuestion
+
+  /// Waits until whoever mounts or unmounts it is done, and asks.
+  init(
+    of container: borrowing Descriptor, named name: [UInt8],
+    in directory: borrowing RunDirectory, _ signals: borrowing BlockedSignals
+  ) throws(LaunchError) {
+    self.name = name
+    gate = try directory.waitForGate(of: name, signals)
+    question = DaemonQuestion(container)
   }
 }
 

@@ -29,9 +29,10 @@ extension Launch {
     let signals = try watchedSignals()
     let directory = try RunDirectory(environment: options.environment)
     directory.sweep()
+    let expected = try ExpectedView(
+      of: container, named: viewName(of: container, record, options), in: directory, signals)
     let lease = try ViewLease(
-      container, configuration, named: viewName(of: container, record, options), in: directory,
-      signals, isCurrent: isCurrent)
+      expected, of: container, configuration, in: directory, isCurrent: isCurrent)
     let path = lease.path
     let outcome = Swift.Result { try body(path) }
     let remarks = lease.end(in: directory)

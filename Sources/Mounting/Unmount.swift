@@ -145,32 +145,35 @@ extension ViewMounts {
   /// files, must not be in the way.
   private static let pauses: [UInt32] = [20, 20, 40, 80, 160, 320]
 
-  private static func unmountPatiently(_ path: [UInt8], _ view: MountedParts) throws(Errno) {
+  private static func patiently<Failure: Error>(
+    _ view: MountedParts, isBusy: (Failure) -> Bool, _ unmount: () throws(Failure) -> Void
+  ) throws(Failure) {
     for pause in pauses {
-      do throws(Errno) {
-        return try LinuxKit.unmount(path)
+      do throws(Failure) {
+        return try unmount()
       } catch {
-        guard error == .busy, view.users.isEmpty else { throw error }
+        guard isBusy(error), view.users.isEmpty else { throw error }
         pauseMilliseconds(pause)
       }
     }
-    try LinuxKit.unmount(path)
+    try unmount()
+  }
+
+  private static func unmountPatiently(_ path: [UInt8], _ view: MountedParts) throws(Errno) {
+    try patiently(view, isBusy: { $0 == .busy }) { () throws(Errno) in
+      try LinuxKit.unmount(path)
+    }
   }
 
   private static func unmountAsUser(
     _ view: MountedParts, _ settings: UnmountSettings
   ) throws(MountError) {
     if settings.contains(.lazy) { return try unmountByFusermount(view.path, lazily: true) }
-    for pause in pauses {
-      do throws(MountError) {
-        return try unmountByFusermount(view.path, lazily: false)
-      } catch {
-        // It says why in words only.
-        guard error.message.hasSuffix(Errno.busy.message), view.users.isEmpty else { throw error }
-        pauseMilliseconds(pause)
-      }
+    // It says why in words only.
+    try patiently(view, isBusy: { $0.message.hasSuffix(Errno.busy.message) }) {
+      () throws(MountError) in
+      try unmountByFusermount(view.path, lazily: false)
     }
-    try unmountByFusermount(view.path, lazily: false)
   }
 
   private static func failure(_ error: Errno, _ view: MountedParts) -> MountError {

@@ -192,17 +192,12 @@ extension NodeTable {
   }
 
   /// A node was found without `security.capability`, which is kept in mind unless an xattr was set
-  /// since there had been so many changes.
-  func noteIncapable(_ index: NodeIndex, since changes: UInt32) {
+  /// since there had been so many changes; or it was just made.
+  func noteIncapable(_ index: NodeIndex, since changes: UInt32? = nil) {
     lock.lock()
-    if changes == attributeChanges { record(index).pointee.state.insert(.incapable) }
-    lock.unlock()
-  }
-
-  /// The same of one that was just made.
-  func noteIncapable(_ index: NodeIndex) {
-    lock.lock()
-    record(index).pointee.state.insert(.incapable)
+    if changes == nil || changes == attributeChanges {
+      record(index).pointee.state.insert(.incapable)
+    }
     lock.unlock()
   }
 

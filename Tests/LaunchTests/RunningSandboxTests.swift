@@ -43,7 +43,7 @@ private final class PlainView {
     let sandbox = try sandbox(command, caller: caller)
     try CommandLookup(sandbox).check(sandbox.command[0], path: sandbox.searchPath)
     let filter = Result { () throws(Errno) in
-      try SystemCallFilter.program(of: sandbox.systemCallRules)
+      try SystemCallFilter.program(of: sandbox.reach.systemCallRules)
     }
     return try RunningSandbox(sandbox, bubblewrap: findBubblewrap(), filter: filter)
       .wait(signals, daemon)

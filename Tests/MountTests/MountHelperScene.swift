@@ -14,8 +14,7 @@ private func prelude(_ directory: String, owner: UInt32?) -> String {
   set -u
   T=\#(directory)
   cd $T
-  # The host's views are none of a test's business.
-  umount --all --lazy --internal-only --types fuse.sandboxfs 2> /dev/null
+  \#(hidingViews)
   mount -t tmpfs t over
   S="$T/a store, mine"
   C="$S/containers/com.example.Notes"

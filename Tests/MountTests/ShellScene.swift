@@ -3,6 +3,10 @@
 import TestSupport
 import Testing
 
+/// Has a script see no view of the host's, in its own mount namespace: what others mount at this
+/// time is none of a test's business.
+let hidingViews = "umount --all --lazy --internal-only --types fuse.sandboxfs 2> /dev/null"
+
 /// What a script has besides the programs: `$APP`, installed in `$SANDBOXFS_STORE` from
 /// `Notes.app`; `$C`, its container; the directories `view` and `second`, to mount at;
 /// `eventually COMMAND`, which repeats it for at most 10 s until it succeeds; `end_daemons`, which
@@ -10,8 +14,7 @@ import Testing
 /// alone.
 private let prelude = """
   set -u
-  # What others mount at this time is none of ours.
-  umount --all --lazy --internal-only --types fuse.sandboxfs 2> /dev/null
+  \(hidingViews)
   mount -t tmpfs none /run && mount -t tmpfs none /var/lib && cd "$PLACE" || exit
   APP=com.example.Notes
   C=$SANDBOXFS_STORE/containers/$APP
