@@ -181,13 +181,15 @@ def many_entries(directory, options):
     return operations(os.path.join(os.path.dirname(directory), "many"), options, "list", 40)
 
 
+# How many files single operations are timed with, at scale 1.
+MANY = 20000
 # (name, job, whether the mount is made cold before)
 MAKING = [
     ("transfers", transfers, False),
     ("data", lambda directory, options: operations(directory, options, "data", 20000), False),
-    ("files", lambda directory, options: operations(directory, options, "files", 4000), False),
-    ("stat", lambda directory, options: operations(directory, options, "cold", 4000), True),
-    ("operations", lambda directory, options: operations(directory, options, "known", 4000), False),
+    ("files", lambda directory, options: operations(directory, options, "files", MANY), False),
+    ("stat", lambda directory, options: operations(directory, options, "cold", MANY), True),
+    ("operations", lambda directory, options: operations(directory, options, "known", MANY), False),
     ("listing", many_entries, True),
     ("tree", making, False),
     ("find-cold", searching_cold, True),
@@ -199,7 +201,7 @@ MAKING = [
 # After everything was made, in every round.
 REMOVING = [
     ("rm", removing, False),
-    ("unlink", lambda directory, options: operations(directory, options, "gone", 4000), False),
+    ("unlink", lambda directory, options: operations(directory, options, "gone", MANY), False),
 ]
 SEALS = "seals"
 JOBS = [name for name, _, _ in MAKING + REMOVING] + [SEALS]
