@@ -45,10 +45,24 @@ func startDaemon(
     }
     throw daemon.refusal(line)
   } catch {
-    end(daemon.process)
-    try? removeDeadView(at: target.path)
+    stop(daemon.process, target, configuration)
     throw error
   }
+}
+
+/// Ends a daemon before it has said that it serves, and takes away what it may have mounted.
+///
+/// Who serves already lives on when the one that was started is killed, and ends with the mount;
+/// fusermount3 may be about to mount.
+private func stop(
+  _ daemon: ChildProcess, _ target: MountTarget, _ configuration: ViewConfiguration
+) {
+  let process = RunningProcess(pid: daemon.pid)
+  let started = process.children
+  end(daemon)
+  target.takeDown(configuration)
+  for child in started { _ = RunningProcess(pid: child).waitForEnd(milliseconds: 2000) }
+  target.takeDown(configuration)
 }
 
 /// The daemon's program: beside ours, else where it is installed.

@@ -24,7 +24,7 @@ extension ViewMounts {
         target: target.path, device: status.device, status: status, isFirst: true,
         remark: remark)
     } catch {
-      takeDown(target, configuration)
+      target.takeDown(configuration)
       // Without its mount it ends by itself, unless it is what has failed.
       _ = RunningProcess(pid: daemon.pid).waitForEnd(milliseconds: 2000)
       end(daemon)
@@ -72,15 +72,5 @@ extension ViewMounts {
     }
     throw MountError(
       .failed, "the view is not at \(target.name): somebody changed the path while it was mounted")
-  }
-
-  /// Takes away what a mount that failed has left at its target.
-  static func takeDown(_ target: MountTarget, _ configuration: ViewConfiguration) {
-    if isPrivileged() {
-      try? LinuxKit.unmount(target.path, .detach)
-      forgetMounts(at: [target.path, bundlePath(target.path, configuration.bundleName)])
-    } else {
-      try? unmountByFusermount(target.path, lazily: true)
-    }
   }
 }

@@ -1,10 +1,13 @@
 // Where a view is to be mounted: a directory that was looked at once, before anything was done.
+internal import Containers
 internal import LinuxKit
 internal import Paths
 
 /// A mount point that may be used, by its canonical path.
 struct MountTarget {
   let path: [UInt8]
+  /// The number of the mount that was there before; nil if there was none.
+  private let covered: UInt64?
 
   /// What people read.
   var name: String { path.printable }
@@ -21,11 +24,9 @@ struct MountTarget {
     } catch {
       throw MountError(.failed, "mount point \(name)", error)
     }
-    if replacingDead {
-      try removeDeadView(at: self.path)
-    } else if try deadView(at: self.path) != nil {
-      return
-    }
+    if replacingDead { try removeDeadView(at: self.path) }
+    covered = try readMountTable().topmost(at: self.path)?.id
+    if !replacingDead, try deadView(at: self.path) != nil { return }
     let isInStore: Bool
     do throws(Errno) {
       // A container's directory is in `containers`, and that is in the store.
@@ -37,6 +38,21 @@ struct MountTarget {
     if isInStore {
       throw MountError(
         .usage, "mount point \(name) lies in the store itself; choose a directory outside of it")
+    }
+  }
+}
+
+extension MountTarget {
+  /// Takes away a view that was mounted here since this was looked at, whoever serves it.
+  func takeDown(_ configuration: ViewConfiguration) {
+    guard let entry = try? readMountTable().topmost(at: path), entry.isWholeView,
+      entry.id != covered
+    else { return }
+    if isPrivileged() {
+      try? LinuxKit.unmount(path, .detach)
+      forgetMounts(at: [path, bundlePath(path, configuration.bundleName)])
+    } else {
+      try? unmountByFusermount(path, lazily: true)
     }
   }
 }

@@ -22,7 +22,7 @@ extension ViewMounts {
         target: target.path, device: status.device, status: status, isFirst: false,
         remark: remark)
     } catch {
-      takeDown(target, configuration)
+      target.takeDown(configuration)
       throw error
     }
   }

@@ -38,10 +38,10 @@ import Testing
         message: "the daemon ended before it served, with status 3 ("
           + String(repeating: "a", count: 4096) + ")"),
       Row(
-        label: "says something else", script: "echo hello >&5; sleep 60", kind: .internalFault,
+        label: "says something else", script: "echo hello >&5; exec sleep 60", kind: .internalFault,
         message: "the daemon says what we do not know: hello"),
       Row(
-        label: "says nothing", script: "sleep 60", kind: .failed,
+        label: "says nothing", script: "exec sleep 60", kind: .failed,
         message: "the daemon has not answered in time"),
       Row(
         label: "has the lock and does not answer", script: "echo 'error busy' >&5", kind: .failed,
@@ -74,22 +74,41 @@ import Testing
   @Test("a signal while the daemon starts takes it down and is told")
   func interrupted() throws {
     try withMountingScene { (scene) throws in
-      let daemon = scene.path + "/daemon"
-      let script = "#!/bin/sh\n: > '\(daemon).started'\nsleep 60\n"
-      let made = try run(
-        "sh", ["-c", "cat > \"$0\" && chmod 755 \"$0\"", daemon], input: Array(script.utf8))
-      try #require(made.status == 0)
-      let waiting = pthread_self()
-      let signalling = try startThread {
-        while access(daemon + ".started", F_OK) != 0 { usleep(1000) }
-        pthread_kill(waiting, SIGTERM)
-      }
-      let failure = scene.failure { try scene.mount { $0.daemon = Array(daemon.utf8) } }
-      pthread_join(signalling, nil)
-      #expect(failure?.kind == .interrupted)
-      #expect(failure?.exitStatus == 8)
-      #expect(try scene.mounted() == [])
+      try interruptMount(scene, starting: "exec sleep 60") { true }
     }
+  }
+
+  @Test("a signal takes away what is mounted by who goes on without the daemon that was started")
+  func interruptedBehind() throws {
+    try withMountingScene { (scene) throws in
+      let program = BuiltPrograms.path("sandboxfs-view")
+      let script = "'\(program)' \(MountingScene.identifier) 5> /dev/null &\nwait"
+      try interruptMount(scene, starting: script) { (try? scene.mounted().isEmpty) == false }
+      // The container's lock is free, so that whoever had it has ended.
+      try scene.mount()
+      try scene.unmount()
+    }
+  }
+
+  /// Sends a signal to a mount whose daemon is a script, once that has started and `isTime`.
+  private func interruptMount(
+    _ scene: MountingScene, starting script: String, when isTime: @escaping @Sendable () -> Bool
+  ) throws {
+    let daemon = scene.path + "/daemon"
+    let made = try run(
+      "sh", ["-c", "cat > \"$0\" && chmod 755 \"$0\"", daemon],
+      input: Array("#!/bin/sh\n: > '\(daemon).started'\n\(script)\n".utf8))
+    try #require(made.status == 0)
+    let waiting = pthread_self()
+    let signalling = try startThread {
+      while access(daemon + ".started", F_OK) != 0 || !isTime() { usleep(1000) }
+      pthread_kill(waiting, SIGTERM)
+    }
+    let failure = scene.failure { try scene.mount { $0.daemon = Array(daemon.utf8) } }
+    pthread_join(signalling, nil)
+    #expect(failure?.kind == .interrupted)
+    #expect(failure?.exitStatus == 8)
+    #expect(try scene.mounted() == [])
   }
 
   @Test("a target that cannot be one is refused by name, and nothing is started")

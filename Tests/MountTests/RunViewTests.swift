@@ -175,9 +175,10 @@ struct RunEndTests {
         usleep(useconds_t(delay))
         run.signal(SIGTERM)
         let status = try run.exitStatus()
-        #expect([143, 125].contains(status), "after \(delay) µs: \(status) \(run.errorText)")
+        let seen = "after \(delay) µs: \(status) \(run.errorText)"
+        #expect([143, 125].contains(status), "\(seen)")
+        #expect(try scene.mounts(of: app).isEmpty, "\(seen)")
       }
-      #expect(try scene.mounts(of: app).isEmpty)
     }
   }
 
