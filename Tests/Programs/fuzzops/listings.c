@@ -79,7 +79,9 @@ static void read_entry(struct listing *listing, const struct entry64 *entry,
   uint64_t name = name_digest(entry->name);
   answer->digest = (answer->digest + name) * 31 + entry->type;
   answer->value++;
-  if (listing->cookie_count < COOKIES) listing->cookies[listing->cookie_count++] = entry->next;
+  // One side may read more than the other then, and both are to return to the same places.
+  if (!listing->is_changed && listing->cookie_count < COOKIES)
+    listing->cookies[listing->cookie_count++] = entry->next;
   for (int index = 0; index < listing->name_count; index++)
     listing->names[index].times += listing->names[index].name == name;
 }
