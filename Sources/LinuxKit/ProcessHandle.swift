@@ -45,6 +45,9 @@ extension RunningProcess {
     }
   }
 
+  /// The process that began its session; -1 if it has ended.
+  public var session: Int32 { getsid(pid) }
+
   /// Sends it a signal.
   public func send(_ signal: Int32) throws(Errno) {
     let pid = pid

@@ -57,12 +57,12 @@ func startDaemon(
 private func stop(
   _ daemon: ChildProcess, _ target: MountTarget, _ configuration: ViewConfiguration
 ) {
-  let process = RunningProcess(pid: daemon.pid)
-  let started = process.children
   end(daemon)
-  target.takeDown(configuration)
-  for child in started { _ = RunningProcess(pid: child).waitForEnd(milliseconds: 2000) }
-  target.takeDown(configuration)
+  let survivors = RunningProcess.all().filter { $0.session == daemon.pid }
+  // Otherwise what is there and answers is somebody else's.
+  if !survivors.isEmpty { target.takeDown(configuration) }
+  for process in survivors { _ = process.waitForEnd(milliseconds: 2000) }
+  try? removeDeadView(at: target.path)
 }
 
 /// The daemon's program: beside ours, else where it is installed.

@@ -78,11 +78,12 @@ import Testing
     }
   }
 
-  @Test("a signal takes away what is mounted by who goes on without the daemon that was started")
+  @Test("a signal takes away what is served by who goes on for the daemon that was started")
   func interruptedBehind() throws {
     try withMountingScene { (scene) throws in
       let program = BuiltPrograms.path("sandboxfs-view")
-      let script = "'\(program)' \(MountingScene.identifier) 5> /dev/null &\nwait"
+      // What keeps the pipe open makes it seem not to serve yet.
+      let script = "sleep 3 &\nexec '\(program)' \(MountingScene.identifier) 5> /dev/null"
       try interruptMount(scene, starting: script) { (try? scene.mounted().isEmpty) == false }
       // The container's lock is free, so that whoever had it has ended.
       try scene.mount()
