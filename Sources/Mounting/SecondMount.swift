@@ -58,8 +58,19 @@ extension ViewMounts {
 
   /// A mount of the whole view: ours if there is one, else the daemon's or anybody's.
   static func findView(_ status: DaemonStatus) throws(MountError) -> Original? {
+    try findMount(of: status) { $0.isWholeView }
+  }
+
+  /// A mount of a part of the view, which somebody has bound: from it there is no way to the whole.
+  static func findPart(_ status: DaemonStatus) throws(MountError) -> Original? {
+    try findMount(of: status) { !$0.isWholeView }
+  }
+
+  private static func findMount(
+    of status: DaemonStatus, where isWanted: (MountEntry) -> Bool
+  ) throws(MountError) -> Original? {
     func find(_ table: MountTable) -> MountEntry? {
-      table.entries.last { $0.isWholeView && $0.device == status.device }
+      table.entries.last { $0.device == status.device && isWanted($0) }
     }
     if let entry = find(try readMountTable()) { return Original(entry: entry, process: nil) }
     for process in [status.pid] + RunningProcess.all().map(\.pid) {

@@ -69,11 +69,19 @@ public enum ViewMounts {
     guard let status = try DaemonStatus.ask(directory) else {
       return MountError(.failed, "the container is locked by a daemon that does not answer")
     }
+    let end = "; its daemon is \(status.pid)"
+    if let part = try findPart(status) {
+      return MountError(
+        .failed,
+        "the container's view was unmounted, but \(part.entry.root.printable) of it is still "
+          + "mounted at \(part.entry.mountPoint.printable)"
+          + (part.process.map { " for process \($0)" } ?? "") + end)
+    }
     let users = Holders.ofFileSystem(status.device)
     return MountError(
       .failed,
       "the container's view was unmounted lazily and is still in use"
-        + (users.isEmpty ? "" : " by \(Holders.list(users))") + "; its daemon is \(status.pid)")
+        + (users.isEmpty ? "" : " by \(Holders.list(users))") + end)
   }
 }
 

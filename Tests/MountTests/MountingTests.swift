@@ -157,6 +157,25 @@ import Testing
     }
   }
 
+  @Test("a view of which a part is still mounted elsewhere can't begin anew, and says where")
+  func partElsewhere() throws {
+    try withMountingScene { scene in
+      let view = try scene.mount()
+      let place = scene.path + "/part"
+      #expect(mkdir(place, 0o755) == 0)
+      #expect(try run("mount", ["--bind", scene.target + "/Documents", place]).status == 0)
+      try scene.unmount()
+      let again = scene.failure { try scene.mount { $0.patienceMilliseconds = 300 } }
+      #expect(
+        again?.message.contains("/Documents of it is still mounted at \(place); ") == true,
+        "\(again as Any)")
+      #expect(again?.message.contains("\(view.daemon)") == true, "\(again as Any)")
+      #expect(try run("umount", [place]).status == 0)
+      try scene.mount()
+      try scene.unmount()
+    }
+  }
+
   @Test("a view that something is mounted in is not unmounted, and says what it is")
   func mountInside() throws {
     try withMountingScene { scene in
