@@ -95,6 +95,14 @@ private let ours: [Difference] =
       "chown clears set-id bits as for one who is not in the group",
       in: "set-id bits are cleared by chown", as: ["owner"], "group", .clearedSetID),
   ]
+  + [
+    "ioctl(f, FS_IOC_GETFLAGS, &bits)", "ioctl(f, FS_IOC_SETFLAGS, &bits)",
+    "ioctl(d, FS_IOC_GETFLAGS, &bits)",
+  ].map {
+    Difference(
+      "files of a view have no flags", in: "flags of files", $0,
+      .result(plain: "done", view: "ENOTTY"))
+  }
 
 /// What the kernel does not hand to a FUSE file system, or libfuse does not know.
 private let theirs: [Difference] =
@@ -111,6 +119,9 @@ private let theirs: [Difference] =
       .result(plain: "EINVAL", view: "9223372036854775807")),
     Difference(
       "the kernel refuses to shift ranges in FUSE", in: "fallocate that shifts", nil, .any),
+    Difference(
+      "the kernel knows no extents in FUSE", in: "extents of files",
+      "ioctl(f, FS_IOC_FIEMAP, &map)", .result(plain: "done", view: "EOPNOTSUPP")),
   ]
   + [
     ("pwrite(f, bytes, 100, 0)", "100"), ("pwrite(f, bytes, 512, 100)", "512"),

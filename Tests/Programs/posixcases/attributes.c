@@ -1,6 +1,9 @@
-// Extended attributes and POSIX ACLs.
+// Extended attributes, POSIX ACLs, and what ioctl(2) knows of files.
 #include "cases.h"
 #include <endian.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/xattr.h>
 
 static void say_names(const char *step, long count, const char *names) {
@@ -288,6 +291,23 @@ static void act_inherit(void) {
 
 static void inherited(void) { for_everyone(prepare_acl, act_inherit); }
 
+static void flags(void) {
+  int bits = 0;
+  write_file("f", "text");
+  int f = (int)MUST(open("f", O_RDONLY)), d = (int)MUST(open(".", O_RDONLY));
+  DONE(ioctl(f, FS_IOC_GETFLAGS, &bits));
+  bits |= FS_NODUMP_FL;
+  DONE(ioctl(f, FS_IOC_SETFLAGS, &bits));
+  DONE(ioctl(d, FS_IOC_GETFLAGS, &bits));
+}
+
+static void extents(void) {
+  struct fiemap map = {.fm_length = FIEMAP_MAX_OFFSET, .fm_flags = FIEMAP_FLAG_SYNC};
+  write_file("f", "text");
+  int f = (int)MUST(open("f", O_RDONLY));
+  DONE(ioctl(f, FS_IOC_FIEMAP, &map));
+}
+
 const struct entry attributes[] = {
     {"extended attributes", plain},
     {"extended attributes of every size", sizes},
@@ -297,5 +317,7 @@ const struct entry attributes[] = {
     {"ACLs", acls},
     {"ACLs are enforced", enforced},
     {"ACLs are inherited", inherited},
+    {"flags of files", flags},
+    {"extents of files", extents},
     {0},
 };
