@@ -201,8 +201,10 @@ void act_seek(struct side *side, const long *a, struct answer *answer) {
   }
   // On tmpfs a hole that was mapped is none, and elsewhere what was allocated and read: the view's
   // mappings and pages are its own.
-  bool is_uncertain = !settings.is_user || side->is_allocated;
-  if (settings.is_cached && is_uncertain && (a[2] == SEEK_DATA || a[2] == SEEK_HOLE)) return;
+  bool is_uncertain = settings.is_cached && (!settings.is_user || side->is_allocated);
+  // The store's pages, which a view does not give up, are data in what was allocated.
+  is_uncertain |= side->is_allocated && side->is_advised;
+  if (is_uncertain && (a[2] == SEEK_DATA || a[2] == SEEK_HOLE)) return;
   VALUE(lseek(side->files[a[0]], a[1], (int)a[2]));
 }
 
@@ -222,6 +224,7 @@ void act_sync(struct side *side, const long *a, struct answer *answer) {
 
 // Drops clean pages, which must then be read again.
 void act_advise(struct side *side, const long *a, struct answer *answer) {
+  side->is_advised = true;
   VALUE(posix_fadvise(side->files[a[0]], 0, 0, POSIX_FADV_DONTNEED));
 }
 

@@ -70,6 +70,8 @@ struct side {
   struct listing listings[LISTINGS];
   // Something was allocated and not written since the side was made.
   bool is_allocated;
+  // Whether pages were given up.
+  bool is_advised;
   char *look;
   size_t look_size;
   struct history *history;

@@ -19,7 +19,7 @@ static void take(struct side *side, const char *name) {
   if (mkdirat(side->parent, name, 0777) != 0) stop(__func__);
   side->root = openat(side->parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (side->root < 0) stop(__func__);
-  side->is_allocated = false;
+  side->is_allocated = side->is_advised = false;
   for (int slot = 0; slot < SLOTS; slot++) side->files[slot] = -1;
   for (int slot = 0; slot < LISTINGS; slot++) side->listings[slot] = (struct listing){.file = -1};
   forget_history(side);
