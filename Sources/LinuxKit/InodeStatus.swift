@@ -50,6 +50,9 @@ extension InodeStatus {
   /// Its length in bytes.
   @inlinable
   public var size: Int64 { Int64(attributes.st_size) }
+  /// The space that it takes, in blocks of 512 bytes.
+  @inlinable
+  public var blockCount: Int64 { Int64(attributes.st_blocks) }
   /// When the inode was made, in nanoseconds since 1970; 0 where that is not kept.
   @inlinable
   public var birthNanoseconds: UInt64 { birth_nanoseconds }

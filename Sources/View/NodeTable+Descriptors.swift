@@ -323,6 +323,7 @@ extension NodeTable {
   ///
   /// False if there are none.
   func shed() -> Bool {
+    if closeLate() { return true }
     var closing = Closing(backingFiles)
     var count = 0
     lock.lock()

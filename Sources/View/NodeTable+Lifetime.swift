@@ -111,8 +111,10 @@ extension NodeTable {
       node.pointee.lookups -= min(count, node.pointee.lookups)
       freeUnreferenced(index, &closing)
     }
+    let isFull = late.isFull
     lock.unlock()
     closing.closeAll()
+    if isFull { closeLate() }
   }
 
   /// Frees a node that neither the kernel nor a child nor a request under way refers to, then its
@@ -146,11 +148,12 @@ extension NodeTable {
     guard node.pointee.descriptor >= 0 else { return }
     if node.pointee.state.contains(.anchored) {
       anchoredCount -= 1
+      if !closeLater(node) { closing.add(node.pointee.descriptor) }
     } else {
       unlinkRecent(index)
+      closing.add(node.pointee.descriptor)
     }
     descriptorCount -= 1
-    closing.add(node.pointee.descriptor)
     node.pointee.descriptor = -1
   }
 }

@@ -97,6 +97,8 @@ extension NodeTable {
     if index != 0 && isKnown(index, by: name, in: parent) {
       anchor(index, raw, &closing)
       detach(index)
+      let isDirectory = status.isDirectory
+      if isLast || isDirectory { noteWeight(index, status) }
     } else {
       closing.add(raw)
     }
@@ -110,6 +112,14 @@ extension NodeTable {
     RequestRecord.current.descriptor = -1
     lock.unlock()
     closing.closeAll()
+  }
+
+  /// Notes whether what was removed will give back little.
+  private func noteWeight(_ index: NodeIndex, _ status: borrowing InodeStatus) {
+    let node = record(index)
+    if node.pointee.opens == 0, status.blockCount <= LateClosing.largestBlockCount {
+      node.pointee.state.insert(.light)
+    }
   }
 
   /// Keeps a descriptor for good, unless too many are kept already and nobody has the file open.

@@ -25,6 +25,8 @@ struct NodeRecord {
     static let lasting = State(rawValue: 1 << 8)
     /// Has no `security.capability`, for which the kernel asks before it writes.
     static let incapable = State(rawValue: 1 << 9)
+    /// Was removed, and gives little space back when it ends.
+    static let light = State(rawValue: 1 << 10)
   }
 
   // Primary.

@@ -325,6 +325,7 @@ extension ViewFileSystem {
 
   func answerFree(_ node: NodeID, _ reply: consuming Reply) {
     do throws(Errno) {
+      nodes.closeLate()
       var status = try Attributes.fileSystemStatus(backing.data.rawValue)
       if books.isKept {
         let set = nodes.books(

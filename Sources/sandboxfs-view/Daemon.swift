@@ -165,6 +165,7 @@ final class Daemon: Sendable {
       try audit.start()
       try notifier.start()
       try pressure?.start()
+      try DaemonProcess.startThread { [fileSystem] in fileSystem.closeRemoved() }
     } catch {
       fail(error)
     }
