@@ -2,6 +2,7 @@
 
 import os
 import statistics
+import textwrap
 
 import bench_seals
 
@@ -103,7 +104,8 @@ def markdown(report, prose):
               for name, why in report["left out"].items()]
     slow = verdict(report) + bench_seals.missed(report.get("seals", []))
     if slow:
-        lines += ["", "## What is not reached", ""] + ["- " + line for line in slow]
+        lines += ["", "## What is not reached", ""]
+        lines += [textwrap.fill("- " + line, 90, subsequent_indent="  ") for line in slow]
     return "\n".join(lines) + "\n"
 
 
@@ -126,7 +128,8 @@ def verdict(report):
         behind = [NAMES[name] for name in ("bindfs", "overlay", "hp")
                   if name in ratios and view > 1.1 * ratios[name]["median"]]
         if behind:
-            found.append("%s: slower than %s%s" % (row, " and ".join(behind), note))
+            names = " and ".join([", ".join(behind[:-1])] * (len(behind) > 1) + behind[-1:])
+            found.append("%s: slower than %s%s" % (row, names, note))
     return found
 
 
