@@ -27,7 +27,7 @@ import tempfile
 import time
 
 import bench_seals
-from bench_report import DEATHS, by_hand, markdown, picture
+from bench_report import DEATHS, PEERS, by_hand, markdown, picture
 
 IDENTIFIER = "org.sandboxfs.bench"
 # Fewer rounds say nothing of how much they differ.
@@ -480,7 +480,7 @@ def wanted(jobs, only):
 
 def note_failure(places, place, job, failure):
     """A file system of others that can't do a job is left out of it; ours must do all."""
-    if place.name not in ("bindfs", "overlay", "hp"):
+    if place.name not in PEERS:
         sys.exit(str(failure))
     place.failed.add(job)
     why = str(failure).strip().splitlines()[-1]

@@ -13,6 +13,8 @@ NAMES = {
     "view": "view", "rules": "view, 10,000 rules", "limited": "view with a limit",
     "user": "a user's view",
 }
+# The file systems of others, in user space.
+PEERS = ("bindfs", "overlay", "hp")
 COLOURS = {
     "bindfs": "#c9a227", "overlay": "#8f6fb0", "hp": "#5b8fa8", "view": "#2e7d4f",
 }
@@ -125,7 +127,7 @@ def verdict(report):
         note = ", but the row is noisy" if is_noisy(ratios["view"]) else ""
         if row in GOALS and view > GOALS[row]:
             found.append("%s: %.2f, and not %s%s" % (row, view, GOALS[row], note))
-        behind = [NAMES[name] for name in ("bindfs", "overlay", "hp")
+        behind = [NAMES[name] for name in PEERS
                   if name in ratios and view > 1.1 * ratios[name]["median"]]
         if behind:
             names = " and ".join([", ".join(behind[:-1])] * (len(behind) > 1) + behind[-1:])

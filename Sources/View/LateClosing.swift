@@ -45,7 +45,7 @@ extension NodeTable {
   /// Keeps the descriptor of a node that ends until it is closed with others; false if it is to be
   /// closed now.
   func closeLater(_ node: UnsafeMutablePointer<NodeRecord>) -> Bool {
-    guard node.pointee.state.contains(.light), closesLate, late.add(node.pointee.descriptor)
+    guard node.pointee.state.contains(.light), late.add(node.pointee.descriptor)
     else { return false }
     if late.count == 1 { lateBell.ring() }
     return true
@@ -63,9 +63,6 @@ extension NodeTable {
 
   /// Closes what is kept long enough, for as long as the process lives.
   func closeInTime() -> Never {
-    lock.lock()
-    closesLate = true
-    lock.unlock()
     while true {
       lateBell.wait()
       Pause.microseconds(LateClosing.microseconds)

@@ -44,9 +44,8 @@ final class NodeTable: @unchecked Sendable {
   @exclusivity(unchecked) var openCount = 0
   /// What is left to requests under way, the kernel's device, the control socket and the log.
   let reservedDescriptors = 32
-  /// What is to be closed soon, and whether anybody sees to that.
+  /// What is to be closed soon.
   @exclusivity(unchecked) var late = LateClosing()
-  @exclusivity(unchecked) var closesLate = false
   let lateBell = Doorbell()
 
   // Renames and removals under way: while there are any, a name that is not where it was may only
