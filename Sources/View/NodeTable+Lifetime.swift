@@ -109,6 +109,7 @@ extension NodeTable {
     if let index = try? indexLocked(of: id) {
       let node = record(index)
       node.pointee.lookups -= min(count, node.pointee.lookups)
+      FaultPoint.insideTable.pass()
       freeUnreferenced(index, &closing)
     }
     let isFull = late.isFull

@@ -94,6 +94,9 @@ extension NodeTable {
   private func complete(_ index: NodeIndex) {
     let node = record(index)
     guard node.pointee.state.isDisjoint(with: .permanent) else { return }
+    // Its descriptor is closed when it ends, not later: until somebody serves, what no node has any
+    // more is taken for what belongs to nobody, is closed, and may be another file by then.
+    node.pointee.state.remove(.light)
     // Without a name the descriptor is the only way to it.
     if node.pointee.parent == 0 && node.pointee.descriptor >= 0 {
       node.pointee.state.insert(.anchored)

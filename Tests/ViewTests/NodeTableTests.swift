@@ -142,6 +142,26 @@ private final class TableOnDisk {
     #expect(disk.table.count == 3)
   }
 
+  /// Whoever takes over closes what no node has: what waited to be closed would be closed twice,
+  /// the second time as another file.
+  @Test(arguments: [false, true])
+  func whatEndsBeforeAnybodyServesDoesNotWaitToBeClosed(endsWithIt: Bool) throws {
+    let disk = try TableOnDisk()
+    try disk.touch("a")
+    let index = try disk.enter("a")
+    let id = disk.table.id(of: index)
+    try disk.remove("a")
+    let descriptor = disk.table.record(index).pointee.descriptor
+    #expect(disk.table.record(index).pointee.state.contains(.light))
+    // The process that served has died over a FORGET, before it or in it.
+    if endsWithIt { disk.table.record(index).pointee.lookups = 0 }
+    _ = try disk.table.recover(disk.handles)
+    disk.table.forget(id, 1)
+    #expect(disk.table.count == 3)
+    #expect(disk.table.late.count == 0)
+    #expect(fcntl(descriptor, F_GETFD) == -1)
+  }
+
   @Test func aNodeThatIsForgottenWhilePinnedEndsWithThePin() throws {
     let disk = try TableOnDisk()
     try disk.touch("a")
