@@ -7,7 +7,8 @@ import LinuxKit
 
 /// Descriptors that nobody uses any more, of files that gave up little space.
 ///
-/// Guarded by the lock of the table of nodes. They die with the process that has them here.
+/// Guarded by the lock of the table of nodes. Whoever takes over from a process that dies with some
+/// closes them, with all that belongs to nobody.
 struct LateClosing {
   /// How many are closed at once.
   static let capacity = 32

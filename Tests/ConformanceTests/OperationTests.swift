@@ -15,9 +15,12 @@ private let seconds = variables["SANDBOXFS_FUZZ_SECONDS"].flatMap(Int.init) ?? 6
 /// The first seed: always the same in a test that says nothing else.
 private let seed = variables["SANDBOXFS_FUZZ_SEED"] ?? "1"
 
-private let grounds = Ground.fuzzed.filter {
-  variables["SANDBOXFS_FUZZ_KIND"].map($0.rawValue.contains) ?? true
-}
+/// All of them, the one that is asked for, or those that have the words in their names.
+private let grounds: [Ground] = {
+  guard let words = variables["SANDBOXFS_FUZZ_KIND"] else { return Ground.fuzzed }
+  let exact = Ground.fuzzed.filter { $0.rawValue == words }
+  return exact.isEmpty ? Ground.fuzzed.filter { $0.rawValue.contains(words) } : exact
+}()
 
 /// What once differed, each a file of operations; or the one that is asked for.
 private let sequences: [String] = {
@@ -83,6 +86,7 @@ extension Ground {
     let outcome = try fuzz(on: ground, words, seconds: seconds)
     #expect(outcome.status == 0, "\(outcome.text)\(outcome.errorText)")
     #expect(outcome.text.contains(" 0 differences"))
+    if variables["SANDBOXFS_FUZZ_SECONDS"] != nil { print("\(ground.rawValue): \(outcome.text)") }
   }
 
   @Test("what once differed does no longer", arguments: grounds)

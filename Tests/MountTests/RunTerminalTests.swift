@@ -34,8 +34,10 @@ struct RunTerminalTests {
       _ = ioctl(terminal.controller.rawValue, UInt(TIOCSWINSZ), &size)
     }
 
-    func waitFor(_ text: String, seconds: Int = 30) throws {
-      for _ in 0..<(seconds * 100) {
+    /// Waits until the screen shows a text; types `keys` every second meanwhile.
+    func waitFor(_ text: String, typing keys: String = "", seconds: Int = 30) throws {
+      for turn in 0..<(seconds * 100) {
+        if turn % 100 == 0 { type(keys) }
         screen += String(decoding: terminal.read() ?? [], as: UTF8.self)
         if screen.contains(text) {
           screen = ""
@@ -87,8 +89,8 @@ struct RunTerminalTests {
       try person.stopAJob()
       person.type("fg\n")
       try person.waitFor("sleep 99")
-      person.type("\u{03}")
-      try person.waitFor("$ ")
+      // A shell says which job goes on before it gives it the terminal: a key in between is its.
+      try person.waitFor("$ ", typing: "\u{03}")
       person.resize(rows: 44, columns: 99)
       person.type("stty size; echo size $((2+2))\n")
       try person.waitFor("44 99\r\nsize 4")

@@ -7,12 +7,12 @@
 #include <time.h>
 
 // After so many differences there is enough to think about.
-enum { LONGEST = 5000, MANY = 5 };
+enum { LONGEST = 5000, MANY = 5, MANY_DROPS = 100 };
 
 struct settings settings;
 static struct side sides[2] = {{.name = "plain"}, {.name = "view"}};
 static struct operation sequence[LONGEST];
-static long runs, steps;
+static long runs, steps, repetitions;
 
 static void take(struct side *side, const char *name) {
   umask(0);
@@ -122,8 +122,7 @@ static bool step(const struct operation *operation) {
   return false;
 }
 
-// Does a sequence in new directories; the number of the step after which the sides differ, or -1.
-static int run(const struct operation *operations, int count) {
+static int run_once(const struct operation *operations, int count) {
   char name[32];
   snprintf(name, sizeof name, "run-%d-%ld", (int)getpid(), runs++);
   for (int index = 0; index < 2; index++) take(&sides[index], name);
@@ -140,6 +139,33 @@ static int run(const struct operation *operations, int count) {
   }
   for (int index = 0; index < 2; index++) leave(&sides[index], name);
   return differs;
+}
+
+// How often somebody has dropped the kernel's caches, on this whole machine.
+static long count_drops(void) {
+  long drops = 0, count;
+  char name[64];
+  FILE *counters = fopen("/proc/vmstat", "r");
+  if (!counters) stop(__func__);
+  while (fscanf(counters, "%63s %ld", name, &count) == 2)
+    if (strcmp(name, "drop_pagecache") == 0 || strcmp(name, "drop_slab") == 0) drops += count;
+  fclose(counters);
+  return drops;
+}
+
+// Does a sequence in new directories; the number of the step after which the sides differ, or -1.
+//
+// Where the kernel keeps what a view's daemon does not know yet, an inode that is dropped from its
+// caches comes back with the daemon's times. That is said in docs/limits.md, and is no difference:
+// where others do it meanwhile, the sequence is done again.
+static int run(const struct operation *operations, int count) {
+  for (int turn = 0;; turn++) {
+    long drops = settings.is_user ? count_drops() : 0;
+    int differs = run_once(operations, count);
+    if (differs < 0 || !settings.is_user || turn == MANY_DROPS || drops == count_drops())
+      return differs;
+    repetitions++;
+  }
 }
 
 // MARK: Shrinking
@@ -289,5 +315,7 @@ int main(int count, char **words) {
   while (failures < MANY && time(NULL) < end);
   printf("%lu sequences, %ld operations, %d differences\n", (unsigned long)(number - request.seed),
          steps, failures);
+  if (repetitions)
+    printf("%ld times again, since others had dropped the kernel's caches\n", repetitions);
   return failures != 0;
 }
