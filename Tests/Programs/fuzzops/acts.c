@@ -329,6 +329,8 @@ void act_store(struct side *side, const long *a, struct answer *answer) {
   long room = 4096 - a[1] % 4096, rest = status.st_size - mapping->offset - a[1];
   long count = a[2] < room ? a[2] : room;
   if (rest < count && rest > 0) count = rest;
+  // What is stored behind the end of a file, in its last page, may be gone any time.
+  if (rest <= 0 && rest + a[1] % 4096 > 0) return;
   struct store store = {mapping->start + a[1], (size_t)count};
   fill_block(a[3], count);
   answer->error = touch_memory(store_bytes, &store) ? 0 : EFAULT;

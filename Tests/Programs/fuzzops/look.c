@@ -3,10 +3,11 @@
 // Inodes are numbered in the order in which they are met, so that two names of one file show as
 // such.
 #include "fuzzops.h"
+#include <ctype.h>
 #include <dirent.h>
 #include <sys/xattr.h>
 
-enum { INODES = 1024, DEEPEST = 8, NAMES = 512 };
+enum { INODES = 1024, DEEPEST = 8, NAMES = 512, UNCERTAIN = '~' };
 
 // An inode: the how-manieth of this look it is, and its times at this look and the one before.
 struct times {
@@ -62,11 +63,10 @@ static void print_status(FILE *file, struct history *history, const struct stat 
   struct times *times = find_inode(history, status);
   // What had no name and has one is another inode of the same number.
   times->is_fresh |= times->before.st_nlink == 0;
-  mode_t bits = status->st_mode & 07777;
   // What was stored through a mapping, the daemon writes some time; which clears set-id bits.
-  if (settings.is_cached && times->was_ever_mapped) bits &= 01777;
-  fprintf(file, " #%d %c%04o %lu links, %d:%d", times->order, kinds[status->st_mode >> 12],
-          bits, (unsigned long)status->st_nlink, (int)status->st_uid,
+  char mark = settings.is_cached && times->was_ever_mapped ? UNCERTAIN : ' ';
+  fprintf(file, " #%d %c%04o%c%lu links, %d:%d", times->order, kinds[status->st_mode >> 12],
+          status->st_mode & 07777, mark, (unsigned long)status->st_nlink, (int)status->st_uid,
           (int)status->st_gid);
   if (!S_ISDIR(status->st_mode)) fprintf(file, ", %ld bytes", (long)status->st_size);
   // A hole of tmpfs is none once it was read through a mapping, which moves no time.
@@ -236,6 +236,20 @@ void look_at_side(struct side *side, bool is_thorough) {
   if (is_thorough) look_at_mappings(&looking);
   fclose(looking.file);
   end_look(side);
+}
+
+// Whether two lines of looks say the same. Set-id bits that either side may have lost or not are
+// not compared: on one of them the inode may have the number of one that was mapped and is gone.
+bool is_same_line(const char *one, const char *other, size_t length) {
+  enum { BITS = 4 };
+  for (size_t place = 0; place < length; place++) {
+    if (one[place] == other[place]) continue;
+    bool is_mark = one[place] == UNCERTAIN || other[place] == UNCERTAIN;
+    bool is_bit = place + BITS < length && isdigit((unsigned char)one[place]) &&
+                  (one[place + BITS] == UNCERTAIN || other[place + BITS] == UNCERTAIN);
+    if (!is_mark && !is_bit) return false;
+  }
+  return true;
 }
 
 void forget_history(struct side *side) {

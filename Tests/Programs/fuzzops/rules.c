@@ -1,5 +1,6 @@
 // The differences that are meant: what a view answers otherwise than a disk, each with its reason.
 // docs/limits.md says the same to people.
+#include "acts.h"
 #include "fuzzops.h"
 #include <linux/falloc.h>
 
@@ -38,6 +39,19 @@ static bool target(const struct side *side, const struct operation *operation, c
     return true;
   }
   return false;
+}
+
+// What the daemon of an ordinary user's view has to walk to, where nobody can any more: to give
+// what is open another length, and to write it while it has set-id bits, which the kernel takes
+// away by the name.
+bool is_far(const struct side *side, const struct operation *operation) {
+  char path[64];
+  struct stat status;
+  if (!settings.is_user || !target(side, operation, path, sizeof path)) return false;
+  if (strncmp(path, "/proc/", 6) != 0 || stat(path, &status) != 0) return false;
+  bool is_resized = strcmp(forms[operation->kind].name, "ftruncate") == 0;
+  bool has_bits = S_ISREG(status.st_mode) && status.st_mode & (S_ISUID | S_ISGID);
+  return (is_resized || has_bits) && is_out_of_reach(atoi(strrchr(path, '/') + 1));
 }
 
 // Set-id bits that a write or a chown leaves on a disk, for root or for one of the group, a view
