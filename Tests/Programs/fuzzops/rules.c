@@ -19,39 +19,45 @@ bool is_refused_by_views(const struct operation *operation, const char **reason)
   return is_unnamed || is_shift;
 }
 
-// The file that an operation writes: a descriptor of `side`, or a path.
-static bool target(const struct side *side, const struct operation *operation, char *path,
-                   size_t size) {
-  static const struct {
-    const char *name;
-    int argument;
-    bool is_path;
-  } targets[] = {{"open", 1, true},      {"write", 0, false},    {"pwrite", 0, false},
-                 {"pwritev2", 0, false}, {"ftruncate", 0, false}, {"truncate", 0, true},
-                 {"fallocate", 0, false}, {"copy", 2, false},     {"copy-here", 1, false},
-                 {"sendfile", 2, false}, {"chown", 0, true},     {"lchown", 0, true},
-                 {"fchown", 0, false},   {NULL, 0, false}};
-  for (int index = 0; targets[index].name; index++) {
-    if (strcmp(targets[index].name, forms[operation->kind].name) != 0) continue;
-    long argument = operation->arguments[targets[index].argument];
-    if (targets[index].is_path) snprintf(path, size, "%s", paths[argument]);
-    else snprintf(path, size, "/proc/self/fd/%d", side->files[argument]);
-    return true;
-  }
-  return false;
+// What an operation writes: an argument that is a descriptor's slot, or a path.
+struct target {
+  const char *name;
+  int argument;
+  bool is_path;
+};
+
+static const struct target *target_of(const struct operation *operation) {
+  static const struct target targets[] = {
+      {"open", 1, true},      {"write", 0, false},    {"pwrite", 0, false},
+      {"pwritev2", 0, false}, {"ftruncate", 0, false}, {"truncate", 0, true},
+      {"fallocate", 0, false}, {"copy", 2, false},     {"copy-here", 1, false},
+      {"sendfile", 2, false}, {"chown", 0, true},     {"lchown", 0, true},
+      {"fchown", 0, false},   {NULL, 0, false}};
+  for (const struct target *target = targets; target->name; target++)
+    if (strcmp(target->name, forms[operation->kind].name) == 0) return target;
+  return NULL;
+}
+
+// By which path `side` has it.
+static void find_target(const struct side *side, const struct operation *operation,
+                        const struct target *target, char *path, size_t size) {
+  long argument = operation->arguments[target->argument];
+  if (target->is_path) snprintf(path, size, "%s", paths[argument]);
+  else snprintf(path, size, "/proc/self/fd/%d", side->files[argument]);
 }
 
 // What the daemon of an ordinary user's view has to walk to, where nobody can any more: to give
 // what is open another length, and to write it while it has set-id bits, which the kernel takes
 // away by the name.
 bool is_far(const struct side *side, const struct operation *operation) {
-  char path[64];
   struct stat status;
-  if (!settings.is_user || !target(side, operation, path, sizeof path)) return false;
-  if (strncmp(path, "/proc/", 6) != 0 || stat(path, &status) != 0) return false;
+  const struct target *target = target_of(operation);
+  if (!settings.is_user || !target || target->is_path) return false;
+  int file = side->files[operation->arguments[target->argument]];
+  if (fstat(file, &status) != 0) return false;
   bool is_resized = strcmp(forms[operation->kind].name, "ftruncate") == 0;
   bool has_bits = S_ISREG(status.st_mode) && status.st_mode & (S_ISUID | S_ISGID);
-  return (is_resized || has_bits) && is_out_of_reach(atoi(strrchr(path, '/') + 1));
+  return (is_resized || has_bits) && is_out_of_reach(file);
 }
 
 // Set-id bits that a write or a chown leaves on a disk, for root or for one of the group, a view
@@ -61,12 +67,14 @@ void settle(struct side *plain, struct side *view, const struct operation *opera
             bool has_failed) {
   char path[64], other_path[64];
   struct stat one, other;
+  const struct target *target = target_of(operation);
   if (settings.is_strict) return;
   become(0);
-  if (!target(view, operation, other_path, sizeof other_path)) return;
+  if (!target) return;
+  find_target(view, operation, target, other_path, sizeof other_path);
   if (fchdir(view->root) != 0 || stat(other_path, &other) != 0) return;
   bool is_refused = has_failed && strcmp(forms[operation->kind].name, "fallocate") == 0;
-  target(plain, operation, path, sizeof path);
+  find_target(plain, operation, target, path, sizeof path);
   if (fchdir(plain->root) != 0 || stat(path, &one) != 0) return;
   if (one.st_mode == other.st_mode || S_ISDIR(one.st_mode)) return;
   mode_t cleared = one.st_mode & ~(mode_t)(S_ISUID | S_ISGID);
