@@ -258,8 +258,7 @@ private func whileForgetting<Result>(_ body: () throws -> Result) throws -> Resu
         }
         #expect(try !contents(container + "/orphans").isEmpty)
         // Both, so that neither has another one take the other's place.
-        let worker = pid_t(view.number("worker"))
-        try #require(worker > 0)
+        let worker = try process("worker", of: view)
         #expect(kill(worker, SIGSTOP) == 0)
         try view.daemon.kill()
         #expect(kill(worker, SIGKILL) == 0)

@@ -7,6 +7,7 @@ import Glibc
 import LinuxKit
 import Synchronization
 import TestSupport
+import Testing
 
 /// Runs `body` with a view on a ground, as its user.
 func withSurvivingView(
@@ -66,6 +67,18 @@ func eventually(_ isSo: () throws -> Bool) rethrows -> Bool {
     usleep(5000)
   }
   return false
+}
+
+/// A process that a view names.
+///
+/// Throws if nobody who serves it says so: -1 is everybody to kill(2).
+func process(_ name: String, of view: TestView) throws -> pid_t {
+  var number = -1
+  _ = eventually {
+    number = view.number(name)
+    return number > 0
+  }
+  return pid_t(try #require(number > 0 ? number : nil, "no process is said to be the \(name)"))
 }
 
 /// What else happens while those who serve a view die.

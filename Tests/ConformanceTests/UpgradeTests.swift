@@ -102,19 +102,19 @@ private let upgradeCount =
     try withGround(.memory) { directory in
       let view = try TestView(in: directory)
       let app = try startSurvivor(in: view.path + "/Documents", milliseconds: 3000)
-      var last = pid_t(view.number("supervisor"))
+      var last = try process("supervisor", of: view)
       #expect(last == view.daemon.pid)
       for round in 0..<10 {
         #expect(kill(last, SIGKILL) == 0)
         if round == 0 { _ = try view.daemon.wait() }
         #expect(eventually { ![-1, Int(last)].contains(view.number("supervisor")) })
-        let next = pid_t(view.number("supervisor"))
+        let next = try process("supervisor", of: view)
         if round % 2 == 1 {
           // It becomes a supervisor now.
-          let worker = pid_t(view.number("worker"))
+          let worker = try process("worker", of: view)
           #expect(kill(worker, SIGKILL) == 0)
           #expect(eventually { ![-1, Int(worker)].contains(view.number("worker")) })
-          #expect(pid_t(view.number("supervisor")) == next)
+          #expect(try process("supervisor", of: view) == next)
         }
         last = next
       }
