@@ -8,7 +8,7 @@ import LinuxKit
 import TestSupport
 import Testing
 
-/// How often the program changes.
+/// How often the program changes, and how often those who watch die.
 private let upgradeCount =
   ProcessInfo.processInfo.environment["SANDBOXFS_SOAK_UPGRADES"].flatMap(Int.init) ?? 10
 
@@ -101,10 +101,10 @@ private let upgradeCount =
   func guardians() throws {
     try withGround(.memory) { directory in
       let view = try TestView(in: directory)
-      let app = try startSurvivor(in: view.path + "/Documents", milliseconds: 3000)
+      let app = try startSurvivor(in: view.path + "/Documents", milliseconds: upgradeCount * 300)
       var last = try process("supervisor", of: view)
       #expect(last == view.daemon.pid)
-      for round in 0..<10 {
+      for round in 0..<upgradeCount {
         #expect(kill(last, SIGKILL) == 0)
         if round == 0 { _ = try view.daemon.wait() }
         #expect(eventually { ![-1, Int(last)].contains(view.number("supervisor")) })
@@ -118,7 +118,7 @@ private let upgradeCount =
         }
         last = next
       }
-      #expect(view.restarts() == 5)
+      #expect(view.restarts() == upgradeCount / 2)
       #expect(try app.wait() == 0)
       try unmountPatiently(view.path)
       #expect(eventually { kill(last, 0) != 0 })
