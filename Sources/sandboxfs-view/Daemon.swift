@@ -154,8 +154,7 @@ final class Daemon: Sendable {
   /// Only who serves says so: whoever watches may be dead by now, and another one in its place.
   private func announce() {
     guard !fileSystem.isAnnounced else { return }
-    startup.announce()
-    fileSystem.noteAnnouncement()
+    startup.announce { fileSystem.noteAnnouncement() }
   }
 
   /// Starts all that is there beside the requests of the kernel's, and becomes a part of it.

@@ -24,8 +24,11 @@ final class Startup: Sendable {
   let container = Descriptor(owning: Startup.container)
   /// What another program has left; nil for a view that begins.
   let handover: Handover?
-  /// What was open at the start of a program that goes on.
-  let inherited: [CInt]
+  /// What is open at the start and not for the view's life, or what others speak for: the pipe for
+  /// the answer, or all that was open at the start of a program that goes on.
+  ///
+  /// For such a program the pipe's number is like any other, and may be that of what it opens.
+  let passing: [CInt]
 
   /// Whether someone who knows the protocol has started us.
   static var descriptorsAreOpen: Bool {
@@ -37,14 +40,14 @@ final class Startup: Sendable {
   /// Throws where what was handed over is nothing that this program can go on with.
   init() throws(StartError) {
     guard let number = Handover.number else {
-      (handover, inherited) = (nil, [])
+      (handover, passing) = (nil, [Startup.readiness])
       return
     }
     // It was executed by a number.
     WatchedProcess.setName("sandboxfs-view")
     OpenDescriptors.closeOnExec()
     handover = try Handover.reading(number)
-    inherited = (try? OpenDescriptors.all()) ?? []
+    passing = (try? OpenDescriptors.all()) ?? []
   }
 
   /// Reads the configuration to its end, and keeps it open for whoever goes on.
@@ -77,13 +80,24 @@ final class Startup: Sendable {
   func answer(_ line: String) {
     if handover != nil { return DaemonProcess.complain("sandboxfs-view: \(line)") }
     write(line)
+    closePipe()
   }
 
   /// Says that the view is served, by the pipe of the first program: once in a view's life.
-  func announce() { write("ready") }
+  ///
+  /// The pipe is closed when that is noted, and not before: who takes over from a process that dies
+  /// between the two would take another file for the pipe.
+  func announce(noted: () -> Void) {
+    write("ready")
+    noted()
+    closePipe()
+  }
 
   private func write(_ line: String) {
     let pipe = Descriptor(owning: Startup.readiness)
     try? pipe.writeAll(Array(line.utf8) + [UInt8(ascii: "\n")])
+    _ = pipe.release()
   }
+
+  private func closePipe() { _ = Descriptor(owning: Startup.readiness) }
 }

@@ -56,7 +56,7 @@ final class Supervisor {
     session.noteCrashes()
     // Whoever ends this one ends a view, at a death or at once.
     memoryScore = DaemonProcess.setMemoryScore(-1000)
-    let passing = [Startup.readiness] + startup.inherited
+    let passing = startup.passing
     let kept = try OpenDescriptors.all().filter { !passing.contains($0) }
     ownDescriptors = kept + handover.descriptors
     fileSystem.setSupervisor(DaemonProcess.number)

@@ -124,4 +124,58 @@ private let upgradeCount =
       #expect(eventually { kill(last, 0) != 0 })
     }
   }
+
+  /// Runs `body` while so many clients are connected that say nothing.
+  private func whileCalling<Value>(
+    _ view: TestView, by count: Int, _ body: () throws -> Value
+  ) throws -> Value {
+    guard count > 0 else { return try body() }
+    guard let connection = view.connection() else {
+      throw ProgramFailure(description: "the daemon does not answer")
+    }
+    let value = try whileCalling(view, by: count - 1, body)
+    _ = consume connection
+    return value
+  }
+
+  @Test("what takes a number that only the start has used is not closed by who takes over")
+  func numbers() throws {
+    try withGround(.memory) { directory in
+      // A thread that serves may have taken the number for its life.
+      let isReached = try (0..<50).contains { attempt in
+        let place = directory + "/\(attempt)"
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
+        return try survivesReuse(of: 5, TestView(in: place))
+      }
+      #expect(isReached)
+    }
+  }
+
+  /// Has a program go on that opens something by a number, and then another one.
+  ///
+  /// False if it can't, since who served had something open by it.
+  private func survivesReuse(of number: Int, _ view: TestView) throws -> Bool {
+    // The lowest numbers are taken while that is opened which the guardian stays by.
+    let worker = try whileCalling(view, by: 16) {
+      let supervisor = try process("supervisor", of: view)
+      #expect(kill(supervisor, SIGKILL) == 0)
+      _ = try view.daemon.wait()
+      #expect(eventually { ![-1, Int(supervisor)].contains(view.number("supervisor")) })
+      return try process("worker", of: view)
+    }
+    let file = "/proc/\(worker)/fd/\(number)"
+    for _ in 0..<100 where access(file, F_OK) == 0 { usleep(5000) }
+    let isFree = access(file, F_OK) != 0
+    #expect(kill(worker, SIGKILL) == 0)
+    #expect(eventually { ![-1, Int(worker)].contains(view.number("worker")) })
+    // If it was closed, its number is another file's to who serves.
+    let guardian = try process("supervisor", of: view)
+    #expect(kill(guardian, SIGKILL) == 0)
+    #expect(eventually { ![-1, Int(guardian)].contains(view.number("supervisor")) })
+    let last = try process("supervisor", of: view)
+    #expect(mkdir(view.path + "/tmp/a", 0o700) == 0)
+    try unmountPatiently(view.path)
+    #expect(eventually { kill(last, 0) != 0 })
+    return isFree
+  }
 }

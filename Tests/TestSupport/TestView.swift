@@ -188,7 +188,8 @@ public final class TestView {
     return (try? connection.exchange(line: Array(#"{"command":"\#(command)"}"#.utf8))) ?? []
   }
 
-  private func connection() -> UnixConnection? {
+  /// A connection to the daemon's control socket; nil if it does not answer.
+  public func connection() -> UnixConnection? {
     guard let directory = try? Descriptor.open(container, O_RDONLY | O_DIRECTORY) else {
       return nil
     }
