@@ -41,7 +41,7 @@ struct cfuse_thread *cfuse_enlist(struct cfuse_context *context) {
   if (place >= CFUSE_THREADS) return NULL;
   cfuse_self = &journal->threads[place];
   cfuse_self->record.descriptor = -1;
-  cfuse_self->number = (int)syscall(SYS_gettid);
+  __atomic_store_n(&cfuse_self->number, (int)syscall(SYS_gettid), __ATOMIC_RELAXED);
   pthread_setspecific(leaving_key, cfuse_self);
   if (noted_in) {
     // A stack that overflows leaves no room on itself.
@@ -69,7 +69,7 @@ unsigned long cfuse_journal_answered(const struct cfuse_journal *journal) {
   for (uint32_t place = 0; place < thread_count(journal); place++) {
     const struct cfuse_thread *thread = &journal->threads[place];
     unsigned long received = __atomic_load_n(&thread->received, __ATOMIC_RELAXED);
-    if (received) count += received - (thread->record.state != CFUSE_IDLE);
+    if (received) count += received - (cfuse_load_state(&thread->record) != CFUSE_IDLE);
   }
   return count;
 }

@@ -50,8 +50,9 @@ extension ViewFileSystem {
         // Nothing is left that could be changed.
         return reply.attributes(try shown(sealed), lifetimeSeconds: lifetimeSeconds)
       }
-      let descriptor = try nodes.pin(index, scratch)
-      defer { nodes.unpin(index) }
+      let reached = try reach(index, scratch)
+      defer { leave(index, reached) }
+      let descriptor = reached.number
       // The size first: it is what can fail for want of space, and then nothing has changed.
       try mutate(.setsValue) { () throws(Errno) in
         if changes.contains(.size) {
@@ -252,8 +253,9 @@ extension ViewFileSystem {
       }
       let known = isCapability ? nodes.capability(of: subject.index) : (isAbsent: false, changes: 0)
       if known.isAbsent { throw .noData }
-      let descriptor = try nodes.pin(subject.index, subject.scratch)
-      defer { nodes.unpin(subject.index) }
+      let reached = try reach(subject.index, subject.scratch)
+      defer { leave(subject.index, reached) }
+      let descriptor = reached.number
       let room = min(count, ThreadScratch.dataByteCount)
       let size: Int
       do throws(Errno) {
@@ -331,8 +333,9 @@ extension ViewFileSystem {
     do throws(Errno) {
       let subject = try admit(request, .setattr, node)
       let name = try stored(name)
-      let descriptor = try nodes.pin(subject.index, subject.scratch)
-      defer { nodes.unpin(subject.index) }
+      let reached = try reach(subject.index, subject.scratch)
+      defer { leave(subject.index, reached) }
+      let descriptor = reached.number
       if let mustBeNew, !RequestRecord.isRepeated {
         try require(name, of: descriptor, isNew: mustBeNew)
       }

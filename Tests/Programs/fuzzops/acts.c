@@ -110,6 +110,13 @@ bool is_out_of_reach(int file) {
   return is_far || (access(link, R_OK) != 0 && fcntl(file, F_GETFL) & O_DIRECTORY);
 }
 
+bool is_lost(int file) {
+  struct stat status;
+  bool is_open = fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+                 !(fcntl(file, F_GETFL) & O_PATH);
+  return !is_open && is_out_of_reach(file);
+}
+
 // Where the daemon does the I/O, O_DIRECT needs no alignment, which is meant: so such descriptors
 // are given one, and nothing is copied from or to them. Where there are limits, it writes.
 static bool is_aligned(void) { return settings.is_cached || settings.is_limited; }

@@ -17,9 +17,11 @@ void fill_block(long value, long count);
 // Tells the listings under way what an operation that has succeeded may have done to them.
 void note_change(struct side *, const struct operation *);
 
-// Whether an ordinary user's daemon can't come to an open file, since a directory on the way may
-// not be searched: it has no other way than names.
+// Whether an ordinary user's daemon can't come to what is open by its names, since a directory on
+// the way may not be searched.
 bool is_out_of_reach(int file);
+// Whether it has no other way either: it has only regular files open.
+bool is_lost(int file);
 
 typedef void deed(struct side *, const long *, struct answer *);
 deed act_open, act_close, act_read, act_pread, act_readv, act_write, act_pwrite, act_pwritev,

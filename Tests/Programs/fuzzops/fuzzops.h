@@ -70,6 +70,8 @@ struct side {
   struct listing listings[LISTINGS];
   // Something was allocated and not written since the side was made.
   bool is_allocated;
+  // Whether an ACL was set.
+  bool has_acl;
   // Whether pages were given up.
   bool is_advised;
   char *look;
@@ -121,12 +123,11 @@ bool touch_memory(void (*body)(void *), void *argument);
 
 // Writes down all that can be seen of a side.
 void look_at_side(struct side *, bool is_thorough);
-bool is_same_line(const char *, const char *, size_t length);
+bool is_same_line(const char *one, size_t, const char *other, size_t);
 void forget_history(struct side *);
 
 // The differences that are meant.
 bool is_refused_by_views(const struct operation *, const char **reason);
-bool is_far(const struct side *, const struct operation *);
 void settle(struct side *plain, struct side *view, const struct operation *, bool has_failed);
 
 #endif

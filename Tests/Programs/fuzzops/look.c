@@ -49,7 +49,10 @@ static void print_times(FILE *file, const struct times *times) {
   bool is_fresh = !settings.is_timed || times->is_fresh;
   // What is stored through a mapping moves times when the system likes, and what goes through a
   // FIFO moves none in FUSE.
-  if (times->is_mapped || times->was_mapped || S_ISFIFO(now->st_mode)) return;
+  if (times->is_mapped || times->was_mapped || S_ISFIFO(now->st_mode)) {
+    fprintf(file, " %ctimes", UNCERTAIN);
+    return;
+  }
   print_time(file, "mtime", &now->st_mtim, &before->st_mtim, is_fresh);
   print_time(file, "ctime", &now->st_ctim, &before->st_ctim, is_fresh);
   // Links, and pages and listings that are in the kernel's cache, are read without the daemon; what
@@ -58,13 +61,15 @@ static void print_times(FILE *file, const struct times *times) {
     print_time(file, "atime", &now->st_atim, &before->st_atim, is_fresh);
 }
 
-static void print_status(FILE *file, struct history *history, const struct stat *status) {
+static void print_status(FILE *file, const struct side *side, const struct stat *status) {
   static const char kinds[] = "?pc?d?b?-?l?s???";
-  struct times *times = find_inode(history, status);
+  struct times *times = find_inode(side->history, status);
   // What had no name and has one is another inode of the same number.
   times->is_fresh |= times->before.st_nlink == 0;
-  // What was stored through a mapping, the daemon writes some time; which clears set-id bits.
-  char mark = settings.is_cached && times->was_ever_mapped ? UNCERTAIN : ' ';
+  // What was stored through a mapping, the daemon writes some time, which clears set-id bits; as
+  // does what was written before an ACL had the group execute the file.
+  bool is_late = times->was_ever_mapped || (settings.is_kept && side->has_acl);
+  char mark = settings.is_cached && is_late ? UNCERTAIN : ' ';
   fprintf(file, " #%d %c%04o%c%lu links, %d:%d", times->order, kinds[status->st_mode >> 12],
           status->st_mode & 07777, mark, (unsigned long)status->st_nlink, (int)status->st_uid,
           (int)status->st_gid);
@@ -127,7 +132,7 @@ static void look_at_path(const struct looking *looking, const char *path, int de
     fprintf(file, " %s\n", strerrorname_np(errno));
     return;
   }
-  print_status(file, looking->side->history, &status);
+  print_status(file, looking->side, &status);
   if (S_ISLNK(status.st_mode)) {
     char target[256];
     ssize_t count = readlink(path, target, sizeof target - 1);
@@ -173,7 +178,7 @@ static void look_at_files(const struct looking *looking) {
     if (open_file < 0 || fstat(open_file, &status) != 0) continue;
     int flags = fcntl(open_file, F_GETFL);
     fprintf(looking->file, "descriptor %d:", slot);
-    print_status(looking->file, looking->side->history, &status);
+    print_status(looking->file, looking->side, &status);
     fprintf(looking->file, ", flags %o", flags & (O_ACCMODE | O_APPEND | O_DIRECT | O_NOATIME));
     bool is_read = (flags & O_ACCMODE) != O_WRONLY && !(flags & (O_DIRECT | O_PATH));
     if (S_ISREG(status.st_mode) && !(flags & O_PATH)) {
@@ -191,7 +196,7 @@ static void look_at_mappings(const struct looking *looking) {
     if (!mapping->start) continue;
     fprintf(looking->file, "mapping %d: %016lx", slot, (unsigned long)digest_mapping(mapping));
     if (fstat(mapping->file, &status) == 0)
-      print_status(looking->file, looking->side->history, &status);
+      print_status(looking->file, looking->side, &status);
     fprintf(looking->file, "\n");
   }
 }
@@ -238,10 +243,34 @@ void look_at_side(struct side *side, bool is_thorough) {
   end_look(side);
 }
 
-// Whether two lines of looks say the same. Set-id bits that either side may have lost or not are
-// not compared: on one of them the inode may have the number of one that was mapped and is gone.
-bool is_same_line(const char *one, const char *other, size_t length) {
+// How long the time is that `text` begins with; 0 if it begins with none.
+static size_t time_length(const char *text) {
+  static const char *const labels[] = {" mtime", " ctime", " atime", " ~times"};
+  static const char moved[] = " moved";
+  for (int index = 0; index < 4; index++) {
+    size_t length = strlen(labels[index]);
+    if (strncmp(text, labels[index], length) != 0) continue;
+    if (text[length] == '=') return length + strcspn(text + length, " ,\n");
+    return length + (strncmp(text + length, moved, strlen(moved)) == 0 ? strlen(moved) : 0);
+  }
+  return 0;
+}
+
+static void drop_times(char *line) {
+  char *end = line;
+  for (const char *place = line; *place;) {
+    size_t length = time_length(place);
+    if (length) place += length;
+    else *end++ = *place++;
+  }
+  *end = 0;
+}
+
+// Whether they are the same but for set-id bits that either side may have lost or not.
+static bool is_same_but_bits(const char *one, const char *other) {
   enum { BITS = 4 };
+  size_t length = strlen(one);
+  if (strlen(other) != length) return false;
   for (size_t place = 0; place < length; place++) {
     if (one[place] == other[place]) continue;
     bool is_mark = one[place] == UNCERTAIN || other[place] == UNCERTAIN;
@@ -250,6 +279,17 @@ bool is_same_line(const char *one, const char *other, size_t length) {
     if (!is_mark && !is_bit) return false;
   }
   return true;
+}
+
+// Whether two lines of looks say the same, but for what is not certain on either side: on one of
+// them an inode may have the number of one that was mapped and is gone.
+bool is_same_line(const char *one, size_t one_length, const char *other, size_t other_length) {
+  char *lines[] = {strndup(one, one_length), strndup(other, other_length)};
+  if (strstr(lines[0], " ~times") || strstr(lines[1], " ~times"))
+    for (int index = 0; index < 2; index++) drop_times(lines[index]);
+  bool is_same = is_same_but_bits(lines[0], lines[1]);
+  for (int index = 0; index < 2; index++) free(lines[index]);
+  return is_same;
 }
 
 void forget_history(struct side *side) {

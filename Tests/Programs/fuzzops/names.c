@@ -56,7 +56,7 @@ void act_chmod(struct side *side, const long *a, struct answer *answer) {
 }
 
 void act_fchmod(struct side *side, const long *a, struct answer *answer) {
-  if (is_out_of_reach(side->files[a[0]])) return;
+  if (is_lost(side->files[a[0]])) return;
   DONE(fchmod(side->files[a[0]], (mode_t)a[1]));
 }
 
@@ -77,7 +77,7 @@ void act_lchown(struct side *side, const long *a, struct answer *answer) {
 }
 
 void act_fchown(struct side *side, const long *a, struct answer *answer) {
-  if (is_out_of_reach(side->files[a[0]])) return;
+  if (is_lost(side->files[a[0]])) return;
   if (is_idle_chown(a)) return;
   DONE(fchown(side->files[a[0]], (uid_t)a[1], (gid_t)a[2]));
 }
@@ -95,7 +95,7 @@ void act_times(struct side *side, const long *a, struct answer *answer) {
 }
 
 void act_ftimes(struct side *side, const long *a, struct answer *answer) {
-  if (is_out_of_reach(side->files[a[0]])) return;
+  if (is_lost(side->files[a[0]])) return;
   struct timespec times[] = {moment(a[1]), moment(a[2])};
   DONE(futimens(side->files[a[0]], times));
 }
@@ -204,14 +204,19 @@ static long make_value(long name, long value) {
   return size;
 }
 
+static bool is_acl(long index) {
+  return strcmp(attributes[index], "system.posix_acl_access") == 0;
+}
+
 void act_set_attribute(struct side *side, const long *a, struct answer *answer) {
-  (void)side;
+  side->has_acl |= is_acl(a[1]);
   size_t size = (size_t)make_value(a[1], a[2]);
   DONE(lsetxattr(paths[a[0]], attributes[a[1]], block, size, (int)a[3]));
 }
 
 void act_fset_attribute(struct side *side, const long *a, struct answer *answer) {
-  if (is_out_of_reach(side->files[a[0]])) return;
+  if (is_lost(side->files[a[0]])) return;
+  side->has_acl |= is_acl(a[1]);
   size_t size = (size_t)make_value(a[1], a[2]);
   DONE(fsetxattr(side->files[a[0]], attributes[a[1]], block, size, (int)a[3]));
 }

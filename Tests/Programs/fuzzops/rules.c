@@ -46,20 +46,6 @@ static void find_target(const struct side *side, const struct operation *operati
   else snprintf(path, size, "/proc/self/fd/%d", side->files[argument]);
 }
 
-// What the daemon of an ordinary user's view has to walk to, where nobody can any more: to give
-// what is open another length, and to write it while it has set-id bits, which the kernel takes
-// away by the name.
-bool is_far(const struct side *side, const struct operation *operation) {
-  struct stat status;
-  const struct target *target = target_of(operation);
-  if (!settings.is_user || !target || target->is_path) return false;
-  int file = side->files[operation->arguments[target->argument]];
-  if (fstat(file, &status) != 0) return false;
-  bool is_resized = strcmp(forms[operation->kind].name, "ftruncate") == 0;
-  bool has_bits = S_ISREG(status.st_mode) && status.st_mode & (S_ISUID | S_ISGID);
-  return (is_resized || has_bits) && is_out_of_reach(file);
-}
-
 // Set-id bits that a write or a chown leaves on a disk, for root or for one of the group, a view
 // takes away; and overlayfs takes them before it refuses a kind of fallocate(2), where a view keeps
 // them. So that the sides stay comparable, both lose them.
