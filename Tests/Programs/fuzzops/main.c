@@ -7,7 +7,7 @@
 #include <time.h>
 
 // After so many differences there is enough to think about.
-enum { LONGEST = 5000, MANY = 5, MANY_DROPS = 100 };
+enum { LONGEST = 5000, MANY = 5, MANY_DROPS = 100, PATIENCE = 200 };
 
 struct settings settings;
 static struct side sides[2] = {{.name = "plain"}, {.name = "view"}};
@@ -153,17 +153,27 @@ static long count_drops(void) {
   return drops;
 }
 
+// Whether somebody has dropped them since they were counted, or is at it: a drop is counted at its
+// end, which is waited for `patience` hundredths of a second.
+static bool were_dropped_since(long drops, int patience) {
+  while (drops == count_drops()) {
+    if (patience-- == 0) return false;
+    nanosleep(&(struct timespec){0, 10000000}, NULL);
+  }
+  return true;
+}
+
 // Does a sequence in new directories; the number of the step after which the sides differ, or -1.
 //
 // Where the kernel keeps what a view's daemon does not know yet, an inode that is dropped from its
 // caches comes back with the daemon's times. That is said in docs/limits.md, and is no difference:
 // where others do it meanwhile, the sequence is done again.
-static int run(const struct operation *operations, int count) {
+static int run(const struct operation *operations, int count, int patience) {
   for (int turn = 0;; turn++) {
     long drops = settings.is_user ? count_drops() : 0;
     int differs = run_once(operations, count);
-    if (differs < 0 || !settings.is_user || turn == MANY_DROPS || drops == count_drops())
-      return differs;
+    if (differs < 0 || !settings.is_user || turn == MANY_DROPS) return differs;
+    if (!were_dropped_since(drops, patience)) return differs;
     repetitions++;
   }
 }
@@ -172,7 +182,7 @@ static int run(const struct operation *operations, int count) {
 
 // Whether the sequence ends in a difference, and only then.
 static bool still_differs(const struct operation *operations, int count) {
-  return run(operations, count) == count - 1;
+  return run(operations, count, 0) == count - 1;
 }
 
 static int shrink(struct operation *operations, int count) {
@@ -202,7 +212,7 @@ static void report(struct operation *operations, int count) {
     }
   printf("the shortest that differs:\n%s", settings.is_timed ? "# timed\n" : "");
   for (int index = 0; index < count; index++) print_operation(stdout, &operations[index]);
-  run(operations, count);
+  run(operations, count, 0);
   printf("%s", complaint);
   fflush(stdout);
 }
@@ -224,7 +234,7 @@ static bool run_seed(uint64_t number, int length) {
     sequence[count] = look;
     sequence[count++].arguments[0] = below(3);
   }
-  int differs = run(sequence, count);
+  int differs = run(sequence, count, PATIENCE);
   if (differs < 0) return true;
   printf("seed %lu: ", (unsigned long)number);
   report(sequence, differs + 1);
@@ -244,7 +254,7 @@ static bool replay(const char *path) {
       fprintf(stderr, "fuzzops: %s: no operation: %s", path, line), exit(2);
   }
   fclose(file);
-  int differs = run(sequence, count);
+  int differs = run(sequence, count, PATIENCE);
   if (differs < 0) return true;
   printf("%s: ", path);
   report(sequence, differs + 1);
